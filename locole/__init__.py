@@ -1,0 +1,1 @@
+"""Classification with very many labels by low-coherence label embeddings."""

@@ -1,0 +1,82 @@
+"""Embeddings by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from locole.embeddings.assignment import AssignmentLike
+from locole.embeddings.base import Embedding
+from locole.embeddings.linear import OneHot, Simplex
+from locole.embeddings.nelson import Nelson
+from locole.embeddings.quadratic import DelsarteGoethals, Gold, Kerdock
+from locole.embeddings.random import ComplexGaussian, Gaussian, Rademacher
+from locole.embeddings.reed_solomon import ReedSolomonSimplex
+from locole.exceptions import LocoleError
+
+__all__ = ["FAMILIES", "make_embedding"]
+
+#: Generated families by name; `Explicit` needs vectors and has no entry.
+FAMILIES: dict[str, type[Embedding]] = {
+    family.name: family
+    for family in (
+        Rademacher,
+        Gaussian,
+        ComplexGaussian,
+        Nelson,
+        Kerdock,
+        DelsarteGoethals,
+        Gold,
+        ReedSolomonSimplex,
+        OneHot,
+        Simplex,
+    )
+}
+
+# Up to this many labels one output a label is cheap and loses nothing.
+_FEW_LABELS = 256
+
+
+def make_embedding(
+    name: str,
+    n_classes: int,
+    *,
+    dim: int | None = None,
+    random_state: int = 0,
+    assignment: AssignmentLike = "index",
+    **options: Any,
+) -> Embedding:
+    """Make an embedding by name.
+
+    Parameters
+    ----------
+    name : str
+        rademacher, gaussian, complex_gaussian, nelson, kerdock, delsarte_goethals, gold,
+        reed_solomon, one_hot, simplex, or auto: one_hot up to 256 labels, kerdock above.
+    n_classes : int
+        Number of labels.
+    dim : int, optional
+        Entries of a vector; by default the family's own choice for this many labels.
+    random_state : int
+        Seed of random vectors and of ``assignment="random"``.
+    assignment : {"index", "random"} or array
+        Which column each label gets.
+    **options
+        Further parameters of the family, e.g. ``r=3`` for nelson.
+
+    Examples
+    --------
+    >>> make_embedding("kerdock", 12046, dim=256)
+    Kerdock(n_classes=12046, dim=256)
+    >>> make_embedding("auto", 12046)
+    Kerdock(n_classes=12046, dim=1024)
+    """
+    if name == "auto":
+        name = "one_hot" if n_classes <= _FEW_LABELS and dim is None else "kerdock"
+    if name not in FAMILIES:
+        raise LocoleError(f"unknown embedding {name!r}: take one of {', '.join(FAMILIES)}, auto.")
+    family = FAMILIES[name]
+    if dim is None:
+        dim = family.default_dim(int(np.maximum(n_classes, 1)))
+    return family(n_classes, dim, random_state=random_state, assignment=assignment, **options)

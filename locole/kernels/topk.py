@@ -1,0 +1,72 @@
+"""A running list of the best columns of each row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from locole.kernels.jit import inline, kernel
+
+__all__ = ["insert", "push_complex", "push_rows"]
+
+
+@inline
+def insert(best_scores, best_codes, score, column, labels):
+    """Put one column into a row's list, which is sorted by falling score, then rising label."""
+    code = labels[column] if labels.size else column
+    if code < 0:
+        return
+    i = best_scores.size - 1
+    if score < best_scores[i] or (score == best_scores[i] and code > best_codes[i]):
+        return
+    while i > 0 and (
+        score > best_scores[i - 1] or (score == best_scores[i - 1] and code < best_codes[i - 1])
+    ):
+        best_scores[i] = best_scores[i - 1]
+        best_codes[i] = best_codes[i - 1]
+        i -= 1
+    best_scores[i] = score
+    best_codes[i] = code
+
+
+@inline
+def _push_row(scores, first, labels, best_scores, best_codes):
+    # Runs whose maximum is below the list's last entry are skipped whole: after the first few
+    # blocks that is nearly all of them, and a maximum vectorises where an insertion does not.
+    run = 64
+    for start in range(0, scores.size, run):
+        part = scores[start : start + run]
+        top = part[0]
+        for j in range(part.size):
+            top = max(top, part[j])
+        if top >= best_scores[-1]:
+            for j in range(part.size):
+                if part[j] >= best_scores[-1]:
+                    insert(best_scores, best_codes, part[j], first + start + j, labels)
+
+
+@kernel
+def push_rows(scores, first, labels, best_scores, best_codes):
+    """Merge ``scores`` (rows, columns first, first+1, …) into the rows' lists."""
+    for i in range(scores.shape[0]):
+        _push_row(scores[i], first, labels, best_scores[i], best_codes[i])
+
+
+@kernel
+def push_complex(packed, first, n_columns, labels, best_scores, best_codes):
+    """Merge transforms of packed pairs: (rows, pairs, n) complex, two bases of n columns a pair.
+
+    The real part of pair p holds columns ``first + 2pn …``, the imaginary part the next n.
+    """
+    rows, pairs, n = packed.shape
+    line = np.empty(n, dtype=best_scores.dtype)
+    for i in range(rows):
+        for p in range(pairs):
+            for half in range(2):
+                start = first + (2 * p + half) * n
+                width = min(n, n_columns - start)
+                if width <= 0:
+                    continue
+                part = packed[i, p].real if half == 0 else packed[i, p].imag
+                for j in range(width):
+                    line[j] = part[j]
+                _push_row(line[:width], start, labels, best_scores[i], best_codes[i])

@@ -1,0 +1,1 @@
+"""Coherence, bounds and the choice of a dimension."""
