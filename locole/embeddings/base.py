@@ -156,6 +156,10 @@ class Embedding(ABC):
         """
         return self._vectors(self.columns(codes), np.dtype(dtype))
 
+    def real_block(self, start: int, stop: int, dtype: DTypeLike = np.float32) -> NDArray:
+        """Real view of labels ``start … stop−1``; families may keep such blocks for the next call."""
+        return self.real_rows(np.arange(start, stop), dtype)
+
     def rows(self, codes: ArrayLike) -> NDArray:
         """Return the vectors of these labels, shape (len(codes), dim), float32 or complex64."""
         real = self.real_rows(codes)

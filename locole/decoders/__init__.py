@@ -1,0 +1,21 @@
+"""From a point back to the label whose vector is nearest."""
+
+from locole.decoders.base import Decoder
+from locole.decoders.choose import DECODERS, choose_decoder, decode
+from locole.decoders.dense import DenseDecoder
+from locole.decoders.fft import FourierDecoder
+from locole.decoders.fwht import WalshHadamardDecoder
+from locole.decoders.gather import GatherDecoder
+from locole.decoders.linear import ArgmaxDecoder
+
+__all__ = [
+    "DECODERS",
+    "ArgmaxDecoder",
+    "Decoder",
+    "DenseDecoder",
+    "FourierDecoder",
+    "GatherDecoder",
+    "WalshHadamardDecoder",
+    "choose_decoder",
+    "decode",
+]

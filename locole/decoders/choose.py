@@ -1,0 +1,132 @@
+"""Which decoder for which embedding, and the public `decode`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from locole.blocks import map_row_blocks
+from locole.decoders.base import Codebook, Decoder
+from locole.decoders.dense import DenseDecoder
+from locole.decoders.fft import FourierDecoder
+from locole.decoders.fwht import WalshHadamardDecoder
+from locole.decoders.gather import GatherDecoder
+from locole.decoders.linear import ArgmaxDecoder
+from locole.decoders.settle import decode_block
+from locole.exceptions import LocoleError
+
+__all__ = ["DECODERS", "choose_decoder", "decode"]
+
+DECODERS: dict[str, type[Decoder]] = {
+    kind.name: kind
+    for kind in (
+        DenseDecoder,
+        WalshHadamardDecoder,
+        FourierDecoder,
+        GatherDecoder,
+        ArgmaxDecoder,
+    )
+}
+
+
+def choose_decoder(embedding: Codebook, decoder: str | Decoder = "auto") -> Decoder:
+    """Return the decoder of that name; ``"auto"`` is the fastest exact one for the embedding.
+
+    Examples
+    --------
+    >>> from locole.embeddings import Kerdock, Rademacher
+    >>> choose_decoder(Kerdock(10_000, dim=256)).name, choose_decoder(Rademacher(9, dim=8)).name
+    ('fwht', 'dense')
+    """
+    if isinstance(decoder, Decoder):
+        chosen = decoder
+    elif decoder == "auto":
+        fast = [d for d in DECODERS.values() if d.structure is not None and d.exhaustive]
+        chosen = next((d() for d in fast if d.structure == embedding.structure), DenseDecoder())
+    elif decoder in DECODERS:
+        chosen = DECODERS[decoder]()
+    else:
+        raise LocoleError(f"unknown decoder {decoder!r}: take one of {', '.join(DECODERS)}, auto.")
+    if chosen.structure not in (None, embedding.structure):
+        name = type(embedding).__name__
+        raise LocoleError(f"decoder {chosen.name!r} cannot decode {name}: take 'auto' or 'dense'.")
+    return chosen
+
+
+def decode(
+    embedding: Codebook,
+    Z: ArrayLike,
+    *,
+    k: int = 1,
+    decoder: str | Decoder = "auto",
+    n_jobs: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray]:
+    """Labels whose vectors are nearest to the points Z.
+
+    All vectors have unit length, so nearest means largest ``Re⟨z, g_i⟩``, the *score*. The answer is
+    that of brute force in exact arithmetic for every decoder: scores within ``2^-40 ‖z‖`` of each
+    other are ties, and ties go to the smaller label.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Where the labels' vectors are.
+    Z : array of shape (rows, real_dim)
+        Points in the real view, float32 or float64.
+    k : int
+        How many labels to return for each point.
+    decoder : str or Decoder
+        auto, dense, fwht, fft, gather, argmax.
+    n_jobs : int, optional
+        Threads; −1 for all cores. The answer does not depend on it.
+
+    Returns
+    -------
+    codes : int64 array of shape (rows, k)
+        Best label first.
+    scores : array of shape (rows, k)
+        Their scores, in the precision of Z.
+
+    Examples
+    --------
+    >>> from locole.embeddings import Kerdock
+    >>> embedding = Kerdock(10_000, dim=256)
+    >>> codes, scores = decode(embedding, embedding.real_rows([7, 9_999]), k=1)
+    >>> codes.ravel(), scores.ravel()
+    (array([   7, 9999]), array([1., 1.], dtype=float32))
+    """
+    points = _checked_points(Z, embedding.real_dim)
+    k = _checked_k(k, embedding.n_classes)
+    chosen = choose_decoder(embedding, decoder)
+
+    def one_block(rows: slice) -> tuple[NDArray, NDArray]:
+        codes, scores = decode_block(embedding, points[rows], k, chosen)
+        return codes, scores.astype(points.dtype, copy=False)
+
+    parts = map_row_blocks(one_block, points.shape[0], block=chosen.block_rows, n_jobs=n_jobs)
+    if not parts:
+        return np.empty((0, k), dtype=np.int64), np.empty((0, k), dtype=points.dtype)
+    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def _checked_points(Z: ArrayLike, real_dim: int) -> NDArray:
+    points = np.asarray(Z)
+    if points.ndim != 2 or points.shape[1] != real_dim:
+        raise LocoleError(
+            f"Z must have the shape (rows, real_dim) = (rows, {real_dim}), not {points.shape}."
+        )
+    if points.dtype.kind not in "iuf":
+        raise LocoleError("Z must be real: give complex points as [real parts, imaginary parts].")
+    if points.dtype not in (np.float32, np.float64):
+        points = points.astype(np.float64)
+    if not np.isfinite(points).all():
+        raise LocoleError("Z contains NaN or infinity: look at the regressor that made it.")
+    return points
+
+
+def _checked_k(k: int, n_classes: int) -> int:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise LocoleError(f"k must be a whole number of at least 1, not {k!r}.")
+    if k > n_classes:
+        raise LocoleError(f"k={k} is more than the {n_classes} labels there are: take a smaller k.")
+    return int(k)
