@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from locole.embeddings.base import Embedding, InnerProducts, nearest_dims, pair_rms, wanted_dim
 from locole.embeddings.fields import Field, make_field
 from locole.exceptions import DimensionError
-from locole.kernels.wht import LANES, fill_signs, transform_wht
+from locole.kernels.wht import LANES, fill_signs, wht_scores
 
 __all__ = ["DelsarteGoethals", "Gold", "Kerdock", "QuadraticForms"]
 
@@ -254,10 +254,8 @@ def _largest_product(embedding: QuadraticForms, form: int) -> float:
     own = embedding.signs(form, form + 1, np.dtype(np.float32))
     largest = 0.0
     for start in range(0, form, LANES):
-        signs = np.zeros((LANES, n), dtype=np.float32)
-        stop = min(start + LANES, form)
-        signs[: stop - start] = own * embedding.signs(start, stop, np.dtype(np.float32))
-        lanes = np.ascontiguousarray(signs.T).ravel()
-        transform_wht(lanes, n)
-        largest = max(largest, float(np.abs(lanes).max()) / n)
+        signs = embedding.signs(start, min(start + LANES, form), np.dtype(np.float32))
+        products = np.empty_like(signs)
+        wht_scores(own * signs, np.ones((1, n), dtype=np.float32), products)
+        largest = max(largest, float(np.abs(products).max()) / n)
     return largest

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
+from locole.kernels.simd import WIDTH, aligned, load, reaches, store
 from locole.kernels.topk import insert
-from locole.kernels.wht import LANES
 
 __all__ = ["scan_symbols", "symbol_sums"]
+
+# Rows side by side in a vector.
+LANES = WIDTH
 
 
 @inline
@@ -21,13 +24,11 @@ def _load(tables, first, count, lanes):
 
 
 @inline
-def _add_up(lanes, word, values, total):
-    total[:] = 0
-    for t in range(word.size):
-        start = (t * values + word[t]) * LANES
-        line = lanes[start : start + LANES]
-        for j in range(LANES):
-            total[j] += line[j]
+def _add_up(lanes, word, values):
+    total = load(lanes, word[0] * LANES)
+    for t in range(1, word.size):
+        total = total + load(lanes, (t * values + word[t]) * LANES)
+    return total
 
 
 @kernel
@@ -37,9 +38,8 @@ def scan_symbols(tables, values, words, first, labels, best_scores, best_codes):
     tables : (rows, symbols · values), the score of each value of each symbol;
     words : (columns, symbols), the columns' symbols.
     """
-    lanes = np.empty(tables.shape[1] * LANES, dtype=tables.dtype)
-    total = np.empty(LANES, dtype=tables.dtype)
-    least = np.empty(LANES, dtype=tables.dtype)
+    lanes = aligned(tables.shape[1] * LANES, tables)
+    least, total = aligned(LANES, tables), aligned(LANES, tables)
     for start in range(0, tables.shape[0], LANES):
         count = min(LANES, tables.shape[0] - start)
         _load(tables, start, count, lanes)
@@ -47,16 +47,15 @@ def scan_symbols(tables, values, words, first, labels, best_scores, best_codes):
         for i in range(count):
             least[i] = best_scores[start + i, -1]
         for c in range(words.shape[0]):
-            _add_up(lanes, words[c], values, total)
-            hit = False
-            for j in range(LANES):
-                hit |= total[j] >= least[j]
-            if hit:
-                for i in range(count):
-                    if total[i] >= least[i]:
-                        row = start + i
-                        insert(best_scores[row], best_codes[row], total[i], first + c, labels)
-                        least[i] = best_scores[row, -1]
+            scores = _add_up(lanes, words[c], values)
+            if not reaches(scores, load(least, 0)):
+                continue
+            store(total, 0, scores)
+            for i in range(count):
+                if total[i] >= least[i]:
+                    row = start + i
+                    insert(best_scores[row], best_codes[row], total[i], first + c, labels)
+                    least[i] = best_scores[row, -1]
 
 
 @kernel

@@ -1,7 +1,8 @@
 """Fast Walsh–Hadamard transforms of many rows side by side, and signs of quadratic forms.
 
-Rows lie in *lanes*: an array of n × LANES numbers whose inner index is the row, so every butterfly
-is a contiguous vector operation.
+Rows lie in *lanes*: the numbers that LANES rows have at position x stand side by side, so every
+butterfly is one vector operation. Position x starts at ``place(x)``: a gap of one vector after every
+64 positions keeps strides off the powers of two that would hit one set of the cache only.
 """
 
 from __future__ import annotations
@@ -9,13 +10,20 @@ from __future__ import annotations
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
+from locole.kernels.simd import WIDTH, aligned, broadcast, load, maximum, reaches, store
 from locole.kernels.topk import insert
 
-__all__ = ["LANES", "fill_signs", "scan_wht", "transform_wht", "wht_scores"]
+__all__ = ["LANES", "fill_signs", "place", "scan_wht", "transform_wht", "wht_scores"]
 
-LANES = 32
-# Once a sub-transform fits the first-level cache (256 · 32 · 4 B = 32 KB), finish it before the next.
-_CACHED = 256
+LANES = WIDTH
+# Positions of a sub-transform that is finished in the first-level cache: 64 · 16 · 4 B = 4 KB.
+_CHUNK = 64
+
+
+@inline
+def place(x):
+    """Where the lanes of position x start."""
+    return (x + x // _CHUNK) * LANES
 
 
 @inline
@@ -27,78 +35,110 @@ def parity(v):
 
 
 @inline
-def _pass2(x, start, width):
-    a = x[start : start + width]
-    b = x[start + width : start + 2 * width]
-    for j in range(width):
-        u, v = a[j], b[j]
-        a[j] = u + v
-        b[j] = u - v
+def _butterfly4(a, b, c, d):
+    p, q, r, s = a + c, a - c, b + d, b - d
+    return p + r, p - r, q + s, q - s
 
 
 @inline
-def _pass4(x, start, width):
-    a = x[start : start + width]
-    b = x[start + width : start + 2 * width]
-    c = x[start + 2 * width : start + 3 * width]
-    d = x[start + 3 * width : start + 4 * width]
-    for j in range(width):
-        p, q = a[j] + c[j], a[j] - c[j]
-        r, s = b[j] + d[j], b[j] - d[j]
-        a[j] = p + r
-        b[j] = p - r
-        c[j] = q + s
-        d[j] = q - s
+def _store4(x, i, w, values):
+    store(x, i, values[0])
+    store(x, i + w, values[1])
+    store(x, i + 2 * w, values[2])
+    store(x, i + 3 * w, values[3])
+
+
+@inline
+def _radix2(x, i, w):
+    a, b = load(x, i), load(x, i + w)
+    store(x, i, a + b)
+    store(x, i + w, a - b)
+
+
+@inline
+def _radix4(x, i, w):
+    _store4(
+        x, i, w, _butterfly4(load(x, i), load(x, i + w), load(x, i + 2 * w), load(x, i + 3 * w))
+    )
+
+
+@inline
+def _column4(x, i, w):
+    return _butterfly4(load(x, i), load(x, i + 4 * w), load(x, i + 8 * w), load(x, i + 12 * w))
+
+
+@inline
+def _radix16(x, i, w):
+    """Four passes at once: sixteen vectors fit the registers."""
+    a, b = _column4(x, i, w), _column4(x, i + w, w)
+    c, d = _column4(x, i + 2 * w, w), _column4(x, i + 3 * w, w)
+    _store4(x, i, w, _butterfly4(a[0], b[0], c[0], d[0]))
+    _store4(x, i + 4 * w, w, _butterfly4(a[1], b[1], c[1], d[1]))
+    _store4(x, i + 8 * w, w, _butterfly4(a[2], b[2], c[2], d[2]))
+    _store4(x, i + 12 * w, w, _butterfly4(a[3], b[3], c[3], d[3]))
+
+
+@kernel
+def _transform_down_to(x, n, size, smallest):
+    """All passes that bring sub-transforms from ``size`` down to ``smallest`` positions."""
+    while size > smallest:
+        radix = 16 if size >= 16 * smallest else 4 if size >= 4 * smallest else 2
+        height = size // radix
+        w = place(height)
+        for block in range(0, n, size):
+            for j in range(block, block + height):
+                if radix == 16:
+                    _radix16(x, place(j), w)
+                elif radix == 4:
+                    _radix4(x, place(j), w)
+                else:
+                    _radix2(x, place(j), w)
+        size = height
+
+
+@kernel
+def _transform_chunk(x, start, size):
+    """Transform the ``size`` ≤ 64 positions from ``start`` on."""
+    if size == _CHUNK:
+        for j in range(4):
+            _radix16(x, start + j * LANES, 4 * LANES)
+        for j in range(0, _CHUNK, 4):
+            _radix4(x, start + j * LANES, LANES)
+    else:
+        part = x[start : start + size * LANES]
+        _transform_down_to(part, size, size, 1)
 
 
 @kernel
 def transform_wht(x, n):
-    """Transform ``x`` (flat, n × LANES) in place: y[a] = Σ_x (−1)^{a·x} x[x], natural order."""
-    size = n
-    odd = n & 0x55555555 == 0  # n is an odd power of two: one radix-2 pass first
-    if odd:
-        _pass2(x, 0, n // 2 * LANES)
-        size = n // 2
-    while size > _CACHED:
-        width = size // 4 * LANES
-        for start in range(0, n * LANES, 4 * width):
-            _pass4(x, start, width)
-        size //= 4
-    for block in range(0, n * LANES, size * LANES):
-        part = size
-        while part > 1:
-            width = part // 4 * LANES
-            for start in range(block, block + size * LANES, 4 * width):
-                _pass4(x, start, width)
-            part //= 4
+    """Transform ``x`` (n positions in lanes) in place: y[a] = Σ_x (−1)^{a·x} x[x]."""
+    chunk = min(n, _CHUNK)
+    _transform_down_to(x, n, n, chunk)
+    for block in range(0, n, chunk):
+        _transform_chunk(x, place(block), chunk)
 
 
 @inline
-def _load(Z, first, count, lanes, n):
+def _load_rows(Z, first, count, lanes):
     """Transpose rows ``first … first+count−1`` into lanes; lanes without a row are zero."""
     lanes[:] = 0
     for i in range(count):
-        for x in range(n):
-            lanes[x * LANES + i] = Z[first + i, x]
+        for x in range(Z.shape[1]):
+            lanes[place(x) + i] = Z[first + i, x]
 
 
 @inline
-def _apply_signs(lanes, sign, work, n):
-    for x in range(n):
-        s = sign[x]
-        a = lanes[x * LANES : (x + 1) * LANES]
-        b = work[x * LANES : (x + 1) * LANES]
-        for j in range(LANES):
-            b[j] = s * a[j]
+def _flip(lanes, sign, work):
+    for x in range(sign.size):
+        store(work, place(x), load(lanes, place(x)) * broadcast(sign[x]))
 
 
 @inline
-def _lane_maxima(work, width, top):
-    top[:] = work[:LANES]
-    for x in range(1, width):
-        line = work[x * LANES : (x + 1) * LANES]
-        for j in range(LANES):
-            top[j] = max(top[j], line[j])
+def _chunk_maxima(work, start, count):
+    top = load(work, start)
+    for j in range(1, count):
+        top = maximum(top, load(work, start + j * LANES))
+    return top
 
 
 @kernel
@@ -106,45 +146,56 @@ def scan_wht(Z, signs, first, n_columns, labels, best_scores, best_codes):
     """Merge the scores of whole bases into the rows' lists of best columns.
 
     Z : (rows, n); signs : (bases, n) of ±1; basis b holds columns ``first + b n …``, of which those
-    below ``n_columns`` exist. Scores are unscaled: Σ_x ±z[x].
+    below ``n_columns`` exist. A chunk whose maxima reach no row's list is left at once.
     """
     rows, n = Z.shape
-    lanes = np.empty(n * LANES, dtype=Z.dtype)
-    work = np.empty(n * LANES, dtype=Z.dtype)
-    top = np.empty(LANES, dtype=Z.dtype)
+    chunk = min(n, _CHUNK)
+    lanes, work = aligned(place(n) + LANES, Z), aligned(place(n) + LANES, Z)
+    least, top = aligned(LANES, Z), aligned(LANES, Z)
     for start in range(0, rows, LANES):
         count = min(LANES, rows - start)
-        _load(Z, start, count, lanes, n)
+        _load_rows(Z, start, count, lanes)
+        least[:] = np.inf
+        for i in range(count):
+            least[i] = best_scores[start + i, -1]
         for b in range(signs.shape[0]):
             column = first + b * n
-            width = min(n, n_columns - column)
-            _apply_signs(lanes, signs[b], work, n)
-            transform_wht(work, n)
-            _lane_maxima(work, width, top)
-            for i in range(count):
-                scores, codes = best_scores[start + i], best_codes[start + i]
-                if top[i] >= scores[-1]:
+            _flip(lanes, signs[b], work)
+            _transform_down_to(work, n, n, chunk)
+            for block in range(0, min(n, n_columns - column), chunk):
+                at = place(block)
+                _transform_chunk(work, at, chunk)
+                width = min(chunk, n_columns - column - block)
+                maxima = _chunk_maxima(work, at, width)
+                if not reaches(maxima, load(least, 0)):
+                    continue
+                store(top, 0, maxima)
+                for i in range(count):
+                    if top[i] < least[i]:
+                        continue
+                    row = start + i
                     for x in range(width):
-                        score = work[x * LANES + i]
-                        if score >= scores[-1]:
-                            insert(scores, codes, score, column + x, labels)
+                        score = work[at + x * LANES + i]
+                        if score >= least[i]:
+                            code = column + block + x
+                            insert(best_scores[row], best_codes[row], score, code, labels)
+                            least[i] = best_scores[row, -1]
 
 
 @kernel
 def wht_scores(Z, signs, out):
     """Fill ``out`` (rows, bases · n) with the unscaled scores of whole bases."""
     rows, n = Z.shape
-    lanes = np.empty(n * LANES, dtype=Z.dtype)
-    work = np.empty(n * LANES, dtype=Z.dtype)
+    lanes, work = aligned(place(n) + LANES, Z), aligned(place(n) + LANES, Z)
     for start in range(0, rows, LANES):
         count = min(LANES, rows - start)
-        _load(Z, start, count, lanes, n)
+        _load_rows(Z, start, count, lanes)
         for b in range(signs.shape[0]):
-            _apply_signs(lanes, signs[b], work, n)
+            _flip(lanes, signs[b], work)
             transform_wht(work, n)
             for i in range(count):
                 for x in range(n):
-                    out[start + i, b * n + x] = work[x * LANES + i]
+                    out[start + i, b * n + x] = work[place(x) + i]
 
 
 @kernel
