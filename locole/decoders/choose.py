@@ -15,7 +15,7 @@ from locole.decoders.linear import ArgmaxDecoder
 from locole.decoders.settle import decode_block
 from locole.exceptions import LocoleError
 
-__all__ = ["DECODERS", "choose_decoder", "decode"]
+__all__ = ["DECODERS", "checked_k", "choose_decoder", "decode"]
 
 DECODERS: dict[str, type[Decoder]] = {
     kind.name: kind
@@ -96,7 +96,7 @@ def decode(
     (array([   7, 9999]), array([1., 1.], dtype=float32))
     """
     points = _checked_points(Z, embedding.real_dim)
-    k = _checked_k(k, embedding.n_classes)
+    k = checked_k(k, embedding.n_classes)
     chosen = choose_decoder(embedding, decoder)
 
     def one_block(rows: slice) -> tuple[NDArray, NDArray]:
@@ -124,7 +124,8 @@ def _checked_points(Z: ArrayLike, real_dim: int) -> NDArray:
     return points
 
 
-def _checked_k(k: int, n_classes: int) -> int:
+def checked_k(k: int, n_classes: int) -> int:
+    """Return ``k`` if there are so many labels."""
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
         raise LocoleError(f"k must be a whole number of at least 1, not {k!r}.")
     if k > n_classes:

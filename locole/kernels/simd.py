@@ -17,7 +17,17 @@ from numba.extending import intrinsic, models, overload, register_model
 
 from locole.kernels.jit import kernel
 
-__all__ = ["WIDTH", "aligned", "broadcast", "load", "maximum", "reaches", "store"]
+__all__ = [
+    "WIDTH",
+    "aligned",
+    "broadcast",
+    "load",
+    "maximum",
+    "minimum",
+    "reaches",
+    "store",
+    "zeros",
+]
 
 #: Numbers in a vector.
 WIDTH = 16
@@ -92,11 +102,32 @@ def broadcast(typingctx, scalar):
 
 
 @intrinsic
+def zeros(typingctx, array):
+    """Return a vector of zeros of the array's type."""
+    vector = Vector(array.dtype)
+
+    def codegen(context, builder, signature, args):
+        return ir.Constant(context.get_value_type(vector), None)
+
+    return vector(array), codegen
+
+
+@intrinsic
 def maximum(typingctx, a, b):
     """Larger of two vectors, number by number."""
 
     def codegen(context, builder, signature, args):
         return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return a(a, b), codegen
+
+
+@intrinsic
+def minimum(typingctx, a, b):
+    """Smaller of two vectors, number by number."""
+
+    def codegen(context, builder, signature, args):
+        return builder.select(builder.fcmp_ordered("<", *args), *args)
 
     return a(a, b), codegen
 

@@ -1,0 +1,282 @@
+"""The joint: embedding + regressor + decoder as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from locole.blocks import map_row_blocks, n_threads
+from locole.decoders import Decoder, choose_decoder, decode
+from locole.decoders.choose import checked_k
+from locole.embeddings import Embedding, make_embedding
+from locole.exceptions import LocoleError
+from locole.regressors import ElasticNetRegressor, RegressorAdapter, TargetRegressor
+from locole.targets import Targets
+
+__all__ = ["LocoleClassifier"]
+
+# Rows whose points exist at a time.
+_BLOCK_ROWS = 1024
+
+
+class LocoleClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier for very many labels: learn to hit the label's vector, answer with the nearest.
+
+    Every label y gets a fixed unit vector ``g_y`` (the *embedding*), a multi-output *regressor*
+    learns ``x → g_y`` by squared loss, and the *decoder* returns the labels whose vectors have the
+    largest ``Re⟨f(x), g_i⟩``. Time and memory of training do not depend on the number of labels but
+    on the number of outputs, ``embedding_.real_dim``.
+
+    Parameters
+    ----------
+    embedding : str or Embedding
+        Name of a family (see `make_embedding`) or an embedding, of which as many vectors are taken
+        as there are labels. ``"auto"``: one-hot up to 256 labels, Kerdock above.
+    dim : int, optional
+        Dimension for an embedding given by name; by default the family's choice.
+    regressor : str or estimator
+        ``"auto"`` or ``"elastic_net"``, or any multi-output regressor of scikit-learn's kind, also a
+        Pipeline, which is then given X as it is.
+    decoder : str or Decoder
+        ``"auto"`` picks the fastest exact one; see `locole.decoders.decode`.
+    random_state : int, RandomState instance or None
+        Seed of random vectors and of the regressor.
+    n_jobs : int, optional
+        Threads for training and prediction; the answer does not depend on it.
+    verbose : int
+        0 is silent.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels, sorted (or as the embedding names them).
+    embedding_, regressor_, decoder_
+        The parts in use.
+    prior_point_ : array of shape (real_dim,)
+        Mean target: the answer for rows about which the regressor says nothing.
+    n_features_in_ : int
+
+    Notes
+    -----
+    A row without any known feature gets the regressor's intercept. A regressor that returns exactly
+    zero for a row (no intercept, no known feature) has said nothing; such a row is decoded from
+    ``prior_point_``, so it gets the labels that are most frequent in the training data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> classifier = LocoleClassifier().fit(X[:1500], y[:1500])
+    >>> classifier.score(X[1500:], y[1500:]) > 0.85
+    True
+    >>> labels, scores = classifier.predict_topk(X[1500:], k=3)
+    >>> labels.shape
+    (297, 3)
+    """
+
+    def __init__(
+        self,
+        embedding: str | Embedding = "auto",
+        dim: int | None = None,
+        regressor: Any = "auto",
+        decoder: str | Decoder = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.embedding = embedding
+        self.dim = dim
+        self.regressor = regressor
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # Fit ----------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows X and their labels y.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features; for a regressor of your own whatever it takes.
+        y : array of shape (n_samples,)
+            Labels of any kind that can be sorted.
+        sample_weight : array of shape (n_samples,), optional
+            For regressors that take it.
+
+        Returns
+        -------
+        LocoleClassifier
+            Itself.
+        """
+        n_threads(self.n_jobs)
+        seed = _seed(self.random_state)
+        regressor = self._make_regressor(seed)
+        X, y = self._validated_training_data(X, y, regressor)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        classes, codes = self._encode(y)
+        embedding = self._make_embedding(classes.size, seed)
+        decoder = choose_decoder(embedding, self.decoder)
+        targets = Targets(codes, embedding)
+        regressor.fit(X, targets, sample_weight=sample_weight)
+        # Nothing is set before everything worked: a failed fit leaves the old model.
+        self.classes_ = classes
+        self.embedding_ = embedding
+        self.decoder_ = decoder
+        self.regressor_ = regressor
+        self.prior_point_ = targets.mean(sample_weight)
+        return self
+
+    def _validated_training_data(
+        self, X: Any, y: ArrayLike, regressor: TargetRegressor
+    ) -> tuple[Any, NDArray]:
+        if isinstance(regressor, RegressorAdapter):
+            if y is None:
+                raise LocoleError("y is missing: give a label for each row of X.")
+            if _num_samples(X) != _num_samples(y):
+                raise LocoleError(
+                    f"X has {_num_samples(X)} rows but y has {_num_samples(y)} labels."
+                )
+            if _num_samples(X) == 0:
+                raise LocoleError(
+                    "there are 0 samples: give at least one row for each of two classes."
+                )
+            y = column_or_1d(y, warn=True)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        return X, np.asarray(y)
+
+    def _encode(self, y: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
+        named = getattr(self.embedding, "labels", None)
+        if named is None:
+            classes, codes = np.unique(y, return_inverse=True)
+        else:
+            classes = np.asarray(named)
+            order = np.argsort(classes)
+            place = np.searchsorted(classes[order], y).clip(max=classes.size - 1)
+            codes = order[place]
+            if not np.array_equal(classes[codes], y):
+                missing = y[classes[codes] != y][0]
+                raise LocoleError(f"the embedding names no vector for class {missing!r}.")
+        if classes.size < 2:
+            raise LocoleError(
+                f"there is only one class, {classes[0]!r}: a classifier needs at least two."
+            )
+        return classes, codes.astype(np.int64)
+
+    def _make_embedding(self, n_classes: int, seed: int) -> Embedding:
+        if isinstance(self.embedding, Embedding):
+            if self.dim is not None and self.dim != self.embedding.dim:
+                raise LocoleError("dim is the embedding's own: leave it out, or give a name.")
+            return self.embedding.resized(n_classes)
+        if not isinstance(self.embedding, str):
+            raise LocoleError(f"embedding must be a name or an Embedding, not {self.embedding!r}.")
+        return make_embedding(self.embedding, n_classes, dim=self.dim, random_state=seed)
+
+    def _make_regressor(self, seed: int) -> TargetRegressor:
+        regressor = self.regressor
+        if isinstance(regressor, TargetRegressor):
+            return clone(regressor)
+        if isinstance(regressor, str):
+            if regressor in ("auto", "elastic_net"):
+                return ElasticNetRegressor(
+                    random_state=seed, n_jobs=self.n_jobs, verbose=self.verbose
+                )
+            raise LocoleError(
+                f"unknown regressor {regressor!r}: take auto, elastic_net or an estimator."
+            )
+        if hasattr(regressor, "fit") and hasattr(regressor, "predict"):
+            return RegressorAdapter(regressor)
+        raise LocoleError(f"regressor must be a name or have fit and predict, not {regressor!r}.")
+
+    # Predict ------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray:
+        """Most likely label of each row."""
+        return self.predict_topk(X, k=1)[0][:, 0]
+
+    def predict_topk(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
+        """Return the best ``k`` labels of each row, best first, and their scores.
+
+        Memory is one block of rows times ``k`` and ``real_dim``, whatever the number of labels.
+
+        Returns
+        -------
+        labels : array of shape (rows, k)
+        scores : array of shape (rows, k)
+            ``Re⟨f(x), g⟩``: for squared loss an estimate of the label's probability, off by at most
+            the embedding's coherence.
+        """
+        check_is_fitted(self)
+        k = checked_k(k, self.embedding_.n_classes)
+
+        def best(Z: NDArray) -> tuple[NDArray, NDArray]:
+            return decode(self.embedding_, Z, k=k, decoder=self.decoder_)
+
+        parts = self._map_points(X, best)
+        codes = np.concatenate([codes for codes, _ in parts])
+        return self.classes_[codes], np.concatenate([scores for _, scores in parts])
+
+    def decision_function(self, X: Any) -> NDArray:
+        """Scores of all labels, shape (rows, n_classes); of the second minus the first if there are two.
+
+        This is the one method whose memory grows with the number of labels: prefer `predict_topk`.
+        """
+        check_is_fitted(self)
+        parts = self._map_points(
+            X, lambda Z: self.decoder_.scores(self.embedding_, Z.astype(np.float64))
+        )
+        scores = np.concatenate(parts)
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+
+    def _map_points(self, X: Any, function: Any) -> list[Any]:
+        """Apply ``function`` to the points of one block of rows after the other."""
+        if not isinstance(self.regressor_, RegressorAdapter):
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+            )
+        n_rows = _num_samples(X)
+        if n_rows == 0:
+            raise LocoleError("there are 0 samples to predict: give at least one row.")
+
+        def on_block(rows: slice) -> Any:
+            part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+            return function(self._points(part))
+
+        return map_row_blocks(on_block, n_rows, block=_BLOCK_ROWS, n_jobs=self.n_jobs)
+
+    def _points(self, X: Any) -> NDArray:
+        Z = self.regressor_.predict(X)
+        silent = ~Z.any(axis=1)
+        if silent.any():
+            Z[silent] = self.prior_point_
+        return Z
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _seed(random_state: Any) -> int:
+    """Return a whole number as it is; draw one from a generator or from None."""
+    if isinstance(random_state, numbers.Integral) and random_state >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -1,0 +1,59 @@
+"""Any scikit-learn multi-output regressor, behind the contract of ours."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from locole.exceptions import LocoleError
+from locole.regressors.base import TargetRegressor, TargetsLike, as_targets
+
+__all__ = ["RegressorAdapter"]
+
+
+class RegressorAdapter(TargetRegressor):
+    """Fits a scikit-learn regressor to the target array, which has to be made for it.
+
+    Parameters
+    ----------
+    regressor : estimator
+        Ridge, KNeighborsRegressor, a Pipeline, …: ``fit(X, Y)`` and ``predict(X)`` with 2-d Y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> X = np.eye(3)
+    >>> RegressorAdapter(Ridge(alpha=1e-9)).fit(X, X).predict(X).round(3)
+    array([[ 1., -0., -0.],
+           [-0.,  1., -0.],
+           [-0., -0.,  1.]])
+    """
+
+    def __init__(self, regressor: Any) -> None:
+        self.regressor = regressor
+
+    def fit(
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit a clone of the regressor to all targets at once."""
+        targets = as_targets(targets)
+        weights = {} if sample_weight is None else self._weights(sample_weight)
+        Y = targets.rows(slice(None))
+        self.regressor_ = clone(self.regressor).fit(X, Y, **weights)
+        self.n_outputs_ = targets.shape[1]
+        return self
+
+    def _weights(self, sample_weight: ArrayLike) -> dict[str, ArrayLike]:
+        if has_fit_parameter(self.regressor, "sample_weight"):
+            return {"sample_weight": sample_weight}
+        name = type(self.regressor).__name__
+        raise LocoleError(f"{name} takes no sample_weight: leave it out or take another regressor.")
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the regressor's own predictions, as 2-d."""
+        return np.asarray(self.regressor_.predict(X)).reshape(-1, self.n_outputs_)

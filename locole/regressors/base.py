@@ -1,0 +1,71 @@
+"""The contract of a regressor: from features to a point."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from locole.exceptions import LocoleError
+
+__all__ = ["ArrayTargets", "TargetRegressor", "TargetsLike", "as_targets"]
+
+
+class TargetsLike(Protocol):
+    """What a regressor may ask of its targets: ``Y[i, a:b] == table(a, b)[codes[i]]``."""
+
+    codes: NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    def rows(self, index: slice | NDArray) -> NDArray: ...
+    def table(self, start: int, stop: int) -> NDArray: ...
+
+
+class ArrayTargets:
+    """An ordinary target array: every sample has a row of its own."""
+
+    def __init__(self, Y: NDArray) -> None:
+        self.Y = Y
+        self.codes = np.arange(Y.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n_samples, n_outputs)``."""
+        return self.Y.shape[0], self.Y.shape[1]
+
+    def rows(self, index: slice | NDArray) -> NDArray:
+        """Return the targets of these samples."""
+        return self.Y[index]
+
+    def table(self, start: int, stop: int) -> NDArray:
+        """Return outputs ``start … stop−1`` of every sample."""
+        return self.Y[:, start:stop]
+
+
+def as_targets(targets: TargetsLike | ArrayLike) -> TargetsLike:
+    """Return targets as they are, and an array as `ArrayTargets`."""
+    if hasattr(targets, "table") and hasattr(targets, "codes"):
+        return targets
+    Y = np.asarray(targets)
+    if Y.dtype.kind not in "iuf" or Y.ndim not in (1, 2):
+        raise LocoleError("targets must be numbers: one row for each sample.")
+    Y = Y.reshape(Y.shape[0], -1)
+    return ArrayTargets(Y if Y.dtype.kind == "f" else Y.astype(np.float64))
+
+
+class TargetRegressor(RegressorMixin, BaseEstimator):
+    """A regressor that learns from `TargetsLike` and predicts points of the real view."""
+
+    @abstractmethod
+    def fit(
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn to map the rows of X to their targets."""
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray:
+        """Points of shape (rows, real_dim)."""
