@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -128,19 +127,20 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         seed = _seed(self.random_state)
         regressor = self._make_regressor(seed)
         X, y = self._validated_training_data(X, y, regressor)
+        weight = None
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         classes, codes = self._encode(y)
         embedding = self._make_embedding(classes.size, seed)
         decoder = choose_decoder(embedding, self.decoder)
         targets = Targets(codes, embedding)
-        regressor.fit(X, targets, sample_weight=sample_weight)
+        regressor.fit(X, targets, sample_weight=weight)
         # Nothing is set before everything worked: a failed fit leaves the old model.
         self.classes_ = classes
         self.embedding_ = embedding
         self.decoder_ = decoder
         self.regressor_ = regressor
-        self.prior_point_ = targets.mean(sample_weight)
+        self.prior_point_ = targets.mean(weight)
         return self
 
     def _validated_training_data(
@@ -277,6 +277,6 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
 
 def _seed(random_state: Any) -> int:
     """Return a whole number as it is; draw one from a generator or from None."""
-    if isinstance(random_state, numbers.Integral) and random_state >= 0:
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -21,13 +21,24 @@ class Codebook(Protocol):
     dim: int
 
     @property
-    def real_dim(self) -> int: ...
+    def real_dim(self) -> int:
+        """Entries of a point."""
+
     @property
-    def n_columns(self) -> int: ...
-    def columns(self, codes: ArrayLike) -> NDArray[np.int64]: ...
-    def labels_of_columns(self) -> NDArray[np.int64]: ...
-    def real_rows(self, codes: ArrayLike, dtype: DTypeLike = ...) -> NDArray: ...
-    def real_block(self, start: int, stop: int, dtype: DTypeLike = ...) -> NDArray: ...
+    def n_columns(self) -> int:
+        """Columns to scan."""
+
+    def columns(self, codes: ArrayLike) -> NDArray[np.int64]:
+        """Column of each label."""
+
+    def labels_of_columns(self) -> NDArray[np.int64]:
+        """Label of each column, −1 where unused; empty where column = label."""
+
+    def real_rows(self, codes: ArrayLike, dtype: DTypeLike = ...) -> NDArray:
+        """Vectors of these labels."""
+
+    def real_block(self, start: int, stop: int, dtype: DTypeLike = ...) -> NDArray:
+        """Vectors of labels ``start … stop−1``."""
 
 
 class Best(NamedTuple):

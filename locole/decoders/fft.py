@@ -23,8 +23,11 @@ class ChirpCodebook(Codebook, Protocol):
     """A union of n_bases Fourier bases, each multiplied by a chirp."""
 
     @property
-    def n_bases(self) -> int: ...
-    def conjugate_chirps(self, start: int, stop: int, dtype: np.dtype) -> NDArray: ...
+    def n_bases(self) -> int:
+        """Bases that hold a label."""
+
+    def conjugate_chirps(self, start: int, stop: int, dtype: np.dtype) -> NDArray:
+        """Conjugated chirps of bases ``start … stop−1``, shape (stop − start, dim)."""
 
 
 class FourierDecoder(Decoder):

@@ -21,8 +21,11 @@ class SignCodebook(Codebook, Protocol):
     """A union of n_bases Hadamard bases with flipped signs."""
 
     @property
-    def n_bases(self) -> int: ...
-    def signs(self, start: int, stop: int, dtype: np.dtype) -> NDArray: ...
+    def n_bases(self) -> int:
+        """Bases that hold a label."""
+
+    def signs(self, start: int, stop: int, dtype: np.dtype) -> NDArray:
+        """Signs of bases ``start … stop−1``, shape (stop − start, dim)."""
 
 
 class WalshHadamardDecoder(Decoder):

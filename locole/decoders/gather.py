@@ -20,9 +20,14 @@ class SymbolCodebook(Codebook, Protocol):
     """A concatenated code: each column is a word of q+1 symbols with q values."""
 
     @property
-    def q(self) -> int: ...
-    def symbols(self, columns: NDArray[np.int64]) -> NDArray[np.int32]: ...
-    def symbol_scores(self, Z: NDArray) -> NDArray: ...
+    def q(self) -> int:
+        """Values of a symbol."""
+
+    def symbols(self, columns: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Words of these columns, shape (len(columns), q+1)."""
+
+    def symbol_scores(self, Z: NDArray) -> NDArray:
+        """Score of each value of each symbol, shape (rows, q+1, q)."""
 
 
 class GatherDecoder(Decoder):

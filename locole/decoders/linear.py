@@ -16,7 +16,8 @@ __all__ = ["ArgmaxDecoder"]
 class LinearCodebook(Codebook, Protocol):
     """An embedding that writes down its columns' scores itself."""
 
-    def column_scores(self, Z: NDArray) -> NDArray: ...
+    def column_scores(self, Z: NDArray) -> NDArray:
+        """Scores of columns 0 … n_columns−1."""
 
 
 class ArgmaxDecoder(Decoder):

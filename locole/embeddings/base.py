@@ -202,7 +202,7 @@ class Embedding(ABC):
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.spec() == other.spec()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.spec() == other.spec()
 
     def __hash__(self) -> int:
         return hash((self.name, self.n_classes, self.dim, self.random_state))

@@ -65,7 +65,7 @@ class Field:
         if self.p == 2:
             return np.bitwise_xor(a, b)
         total = np.zeros(np.broadcast(a, b).shape, dtype=np.int64)
-        for place in self.p ** np.arange(self.k):
+        for place in (self.p**i for i in range(self.k)):
             total += (a // place + b // place) % self.p * place
         return total
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +14,21 @@ from locole.exceptions import LocoleError
 __all__ = ["ArrayTargets", "TargetRegressor", "TargetsLike", "as_targets"]
 
 
+@runtime_checkable
 class TargetsLike(Protocol):
     """What a regressor may ask of its targets: ``Y[i, a:b] == table(a, b)[codes[i]]``."""
 
     codes: NDArray[np.int64]
 
     @property
-    def shape(self) -> tuple[int, int]: ...
-    def rows(self, index: slice | NDArray) -> NDArray: ...
-    def table(self, start: int, stop: int) -> NDArray: ...
+    def shape(self) -> tuple[int, int]:
+        """``(n_samples, n_outputs)``."""
+
+    def rows(self, index: slice | NDArray) -> NDArray:
+        """Targets of these samples."""
+
+    def table(self, start: int, stop: int) -> NDArray:
+        """Outputs ``start … stop−1`` of every code."""
 
 
 class ArrayTargets:
@@ -48,7 +54,7 @@ class ArrayTargets:
 
 def as_targets(targets: TargetsLike | ArrayLike) -> TargetsLike:
     """Return targets as they are, and an array as `ArrayTargets`."""
-    if hasattr(targets, "table") and hasattr(targets, "codes"):
+    if isinstance(targets, TargetsLike):
         return targets
     Y = np.asarray(targets)
     if Y.dtype.kind not in "iuf" or Y.ndim not in (1, 2):
