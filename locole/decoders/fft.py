@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
-import scipy.fft
 from numpy.typing import NDArray
 
 from locole.decoders.base import FLOAT32_ROUNDOFF, Best, Codebook, Decoder, by_code
-from locole.kernels.chirp import pack_pairs
-from locole.kernels.topk import push_complex
+from locole.kernels.fourier import dft_scores, forward, scan_dft
+from locole.kernels.lanes import place
 
 __all__ = ["FourierDecoder"]
 
-# Packed inputs held at a time: 1 MB of complex64 stays in the second-level cache.
-_BLOCK_COMPLEX = 1 << 17
+# Entries of the chirps made at a time.
+_BLOCK_CHIRPS = 1 << 16
 
 
 class ChirpCodebook(Codebook, Protocol):
@@ -31,47 +31,79 @@ class ChirpCodebook(Codebook, Protocol):
 
 
 class FourierDecoder(Decoder):
-    """Multiply by a chirp, fold, transform: one complex FFT of length n scores 2n labels."""
+    """Multiply by a chirp, fold, transform: one complex transform of length n scores 2n labels."""
 
     name = "fft"
     structure = "dft"
-    block_rows = 64
 
     def scan(self, embedding: ChirpCodebook, Z: NDArray[np.float32], best: Best) -> None:
-        """One complex FFT for each row and pair of bases, then the running lists."""
-        Z = Z * np.float32(1 / math.sqrt(embedding.dim))
+        """One transform for each row and pair of bases, fused with the running lists."""
+        Z = Z * np.float32(0.5 / math.sqrt(embedding.dim))
         labels = embedding.labels_of_columns()
-        for start, stop in _pair_blocks(embedding, Z.shape[0]):
-            packed = _transform(embedding, Z, start, stop)
+        wave, plan = _plan(embedding.dim, Z.dtype)
+        for start, stop in _pair_blocks(embedding):
+            chirps = embedding.conjugate_chirps(start, stop, Z.dtype)
             first = start * embedding.dim
-            push_complex(packed, first, embedding.n_columns, labels, *best)
+            scan_dft(Z, chirps, wave, plan, first, embedding.n_columns, labels, *best)
 
     def scores(self, embedding: ChirpCodebook, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the same transforms in double precision, written out."""
-        Z = Z / math.sqrt(embedding.dim)
+        Z = Z * (0.5 / math.sqrt(embedding.dim))
+        wave, plan = _plan(embedding.dim, Z.dtype)
+        blocks = _pair_blocks(embedding)
         n = embedding.dim
-        parts = []
-        for start, stop in _pair_blocks(embedding, Z.shape[0]):
-            packed = _transform(embedding, Z, start, stop)
-            both = np.stack([packed.real, packed.imag], axis=2)
-            parts.append(both.reshape(Z.shape[0], (stop - start) * n))
-        return by_code(embedding, np.concatenate(parts, axis=1))
+        out = np.empty((Z.shape[0], blocks[-1][1] * n))
+        for start, stop in blocks:
+            chirps = embedding.conjugate_chirps(start, stop, Z.dtype)
+            dft_scores(Z, chirps, wave, plan, out[:, start * n : stop * n])
+        return by_code(embedding, out)
 
     def scan_error(self, embedding: ChirpCodebook) -> float:
-        """Bound of pocketfft's error for a prime length: three transforms of twice the length."""
-        return 32 * math.log2(2 * embedding.dim) * FLOAT32_ROUNDOFF
+        """A few roundings for each pass of two transforms of length 2^k < 4n."""
+        return 8 * (math.log2(embedding.dim) + 4) * FLOAT32_ROUNDOFF
 
 
-def _transform(embedding: ChirpCodebook, Z: NDArray, start: int, stop: int) -> NDArray:
-    """Scores of bases ``start … stop−1``: real and imaginary parts of (rows, pairs, n)."""
-    chirps = embedding.conjugate_chirps(start, stop, Z.dtype)
-    packed = np.empty((Z.shape[0], (stop - start) // 2, embedding.dim), dtype=chirps.dtype)
-    pack_pairs(Z, chirps, packed)
-    return scipy.fft.fft(packed, axis=-1, overwrite_x=True, workers=1)
+@lru_cache(maxsize=8)
+def _plan(n: int, dtype: np.dtype) -> tuple[NDArray, tuple[NDArray, ...]]:
+    """Bluestein's wave exp(−πi u²/n) and, for its convolution, what `kernels.fourier` needs.
+
+    The plan is (sizes of the sub-transforms, cosines, sines, real and imaginary part of the spectrum
+    of the conjugate wave, in scrambled order and divided by m).
+    """
+    m = 1 << (2 * n - 2).bit_length()
+    sizes = [m]
+    while sizes[-1] > 1:
+        odd = len(sizes) == 1 and m.bit_length() % 2 == 0
+        sizes.append(sizes[-1] // (2 if odd else 4))
+    sizes_array = np.array(sizes, dtype=np.int64)
+    circle = np.exp(-2j * np.pi / m * np.arange(m))
+    cosines, sines = circle.real.copy(), circle.imag.copy()
+    u = np.arange(n)
+    wave = np.exp(-1j * np.pi / n * (u * u % (2 * n)))
+    kernel = np.zeros(m, dtype=complex)
+    kernel[:n] = wave.conj()
+    kernel[m - n + 1 :] = wave.conj()[:0:-1]
+    spectrum = _scrambled_spectrum(kernel, sizes_array, cosines, sines) / m
+    parts = (cosines, sines, spectrum.real, spectrum.imag)
+    complex_dtype = np.result_type(dtype, np.complex64)
+    plan: tuple[Any, ...] = (sizes_array, *(np.ascontiguousarray(p, dtype=dtype) for p in parts))
+    return wave.astype(complex_dtype), plan
 
 
-def _pair_blocks(embedding: ChirpCodebook, n_rows: int) -> list[tuple[int, int]]:
+def _scrambled_spectrum(
+    signal: NDArray, sizes: NDArray, cosines: NDArray, sines: NDArray
+) -> NDArray:
+    """Transform one signal with the kernel itself, so that the order is the kernel's."""
+    m = signal.size
+    at = place.py_func(np.arange(m))
+    re, im = np.zeros((2, place.py_func(m) + place.py_func(1)))
+    re[at], im[at] = signal.real, signal.imag
+    forward(re, im, sizes, cosines, sines)
+    return re[at] + 1j * im[at]
+
+
+def _pair_blocks(embedding: ChirpCodebook) -> list[tuple[int, int]]:
     """Even numbers of bases; a last odd one is joined by a basis without labels."""
-    size = 2 * max(1, _BLOCK_COMPLEX // (n_rows * embedding.dim))
+    size = 2 * max(1, _BLOCK_CHIRPS // (2 * embedding.dim))
     n = embedding.n_bases + embedding.n_bases % 2
     return [(start, min(start + size, n)) for start in range(0, n, size)]

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from locole.embeddings.base import Embedding, InnerProducts, nearest_dims, pair_rms, wanted_dim
 from locole.embeddings.fields import Field, make_field
 from locole.exceptions import DimensionError
-from locole.kernels.wht import LANES, fill_signs, wht_scores
+from locole.kernels.lanes import LANES
+from locole.kernels.wht import fill_signs, wht_scores
 
 __all__ = ["DelsarteGoethals", "Gold", "Kerdock", "QuadraticForms"]
 

@@ -21,6 +21,8 @@ __all__ = [
     "WIDTH",
     "aligned",
     "broadcast",
+    "fma",
+    "fnma",
     "load",
     "maximum",
     "minimum",
@@ -110,6 +112,35 @@ def zeros(typingctx, array):
         return ir.Constant(context.get_value_type(vector), None)
 
     return vector(array), codegen
+
+
+def _fma(builder, a, b, c):
+    """Call LLVM's fused multiply-add for vectors, which llvmlite's builder does not offer."""
+    suffix = "f32" if a.type.element == ir.FloatType() else "f64"
+    function_type = ir.FunctionType(a.type, [a.type] * 3)
+    name = f"llvm.fma.v{WIDTH}{suffix}"
+    function = cgutils.get_or_insert_function(builder.module, function_type, name)
+    return builder.call(function, [a, b, c])
+
+
+@intrinsic
+def fma(typingctx, a, b, c):
+    """``a·b + c`` with one rounding."""
+
+    def codegen(context, builder, signature, args):
+        return _fma(builder, *args)
+
+    return a(a, b, c), codegen
+
+
+@intrinsic
+def fnma(typingctx, a, b, c):
+    """``c − a·b`` with one rounding."""
+
+    def codegen(context, builder, signature, args):
+        return _fma(builder, builder.fneg(args[0]), args[1], args[2])
+
+    return a(a, b, c), codegen
 
 
 @intrinsic

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from locole.kernels.jit import inline, kernel
 
-__all__ = ["insert", "push_complex", "push_rows"]
+__all__ = ["insert", "push_rows"]
 
 
 @inline
@@ -49,24 +47,3 @@ def push_rows(scores, first, labels, best_scores, best_codes):
     """Merge ``scores`` (rows, columns first, first+1, …) into the rows' lists."""
     for i in range(scores.shape[0]):
         _push_row(scores[i], first, labels, best_scores[i], best_codes[i])
-
-
-@kernel
-def push_complex(packed, first, n_columns, labels, best_scores, best_codes):
-    """Merge transforms of packed pairs: (rows, pairs, n) complex, two bases of n columns a pair.
-
-    The real part of pair p holds columns ``first + 2pn …``, the imaginary part the next n.
-    """
-    rows, pairs, n = packed.shape
-    line = np.empty(n, dtype=best_scores.dtype)
-    for i in range(rows):
-        for p in range(pairs):
-            for half in range(2):
-                start = first + (2 * p + half) * n
-                width = min(n, n_columns - start)
-                if width <= 0:
-                    continue
-                part = packed[i, p].real if half == 0 else packed[i, p].imag
-                for j in range(width):
-                    line[j] = part[j]
-                _push_row(line[:width], start, labels, best_scores[i], best_codes[i])

@@ -1,29 +1,22 @@
-"""Fast Walsh–Hadamard transforms of many rows side by side, and signs of quadratic forms.
-
-Rows lie in *lanes*: the numbers that LANES rows have at position x stand side by side, so every
-butterfly is one vector operation. Position x starts at ``place(x)``: a gap of one vector after every
-64 positions keeps strides off the powers of two that would hit one set of the cache only.
-"""
+"""Fast Walsh–Hadamard transforms of many rows side by side, and signs of quadratic forms."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
-from locole.kernels.simd import WIDTH, aligned, broadcast, load, maximum, reaches, store
-from locole.kernels.topk import insert
+from locole.kernels.lanes import (
+    CHUNK,
+    LANES,
+    load_rows,
+    make_lanes,
+    merge_chunk,
+    place,
+    thresholds,
+)
+from locole.kernels.simd import aligned, broadcast, load, store
 
-__all__ = ["LANES", "fill_signs", "place", "scan_wht", "transform_wht", "wht_scores"]
-
-LANES = WIDTH
-# Positions of a sub-transform that is finished in the first-level cache: 64 · 16 · 4 B = 4 KB.
-_CHUNK = 64
-
-
-@inline
-def place(x):
-    """Where the lanes of position x start."""
-    return (x + x // _CHUNK) * LANES
+__all__ = ["fill_signs", "scan_wht", "transform_wht", "wht_scores"]
 
 
 @inline
@@ -99,10 +92,10 @@ def _transform_down_to(x, n, size, smallest):
 @kernel
 def _transform_chunk(x, start, size):
     """Transform the ``size`` ≤ 64 positions from ``start`` on."""
-    if size == _CHUNK:
+    if size == CHUNK:
         for j in range(4):
             _radix16(x, start + j * LANES, 4 * LANES)
-        for j in range(0, _CHUNK, 4):
+        for j in range(0, CHUNK, 4):
             _radix4(x, start + j * LANES, LANES)
     else:
         part = x[start : start + size * LANES]
@@ -112,19 +105,10 @@ def _transform_chunk(x, start, size):
 @kernel
 def transform_wht(x, n):
     """Transform ``x`` (n positions in lanes) in place: y[a] = Σ_x (−1)^{a·x} x[x]."""
-    chunk = min(n, _CHUNK)
+    chunk = min(n, CHUNK)
     _transform_down_to(x, n, n, chunk)
     for block in range(0, n, chunk):
         _transform_chunk(x, place(block), chunk)
-
-
-@inline
-def _load_rows(Z, first, count, lanes):
-    """Transpose rows ``first … first+count−1`` into lanes; lanes without a row are zero."""
-    lanes[:] = 0
-    for i in range(count):
-        for x in range(Z.shape[1]):
-            lanes[place(x) + i] = Z[first + i, x]
 
 
 @inline
@@ -133,63 +117,51 @@ def _flip(lanes, sign, work):
         store(work, place(x), load(lanes, place(x)) * broadcast(sign[x]))
 
 
-@inline
-def _chunk_maxima(work, start, count):
-    top = load(work, start)
-    for j in range(1, count):
-        top = maximum(top, load(work, start + j * LANES))
-    return top
-
-
 @kernel
 def scan_wht(Z, signs, first, n_columns, labels, best_scores, best_codes):
     """Merge the scores of whole bases into the rows' lists of best columns.
 
     Z : (rows, n); signs : (bases, n) of ±1; basis b holds columns ``first + b n …``, of which those
-    below ``n_columns`` exist. A chunk whose maxima reach no row's list is left at once.
+    below ``n_columns`` exist.
     """
     rows, n = Z.shape
-    chunk = min(n, _CHUNK)
-    lanes, work = aligned(place(n) + LANES, Z), aligned(place(n) + LANES, Z)
+    chunk = min(n, CHUNK)
+    lanes, work = make_lanes(n, Z), make_lanes(n, Z)
     least, top = aligned(LANES, Z), aligned(LANES, Z)
     for start in range(0, rows, LANES):
         count = min(LANES, rows - start)
-        _load_rows(Z, start, count, lanes)
-        least[:] = np.inf
-        for i in range(count):
-            least[i] = best_scores[start + i, -1]
+        load_rows(Z, start, count, lanes)
+        thresholds(best_scores, start, count, least)
         for b in range(signs.shape[0]):
             column = first + b * n
             _flip(lanes, signs[b], work)
             _transform_down_to(work, n, n, chunk)
-            for block in range(0, min(n, n_columns - column), chunk):
-                at = place(block)
+            for x in range(0, min(n, n_columns - column), chunk):
+                at, width = place(x), min(chunk, n_columns - column - x)
                 _transform_chunk(work, at, chunk)
-                width = min(chunk, n_columns - column - block)
-                maxima = _chunk_maxima(work, at, width)
-                if not reaches(maxima, load(least, 0)):
-                    continue
-                store(top, 0, maxima)
-                for i in range(count):
-                    if top[i] < least[i]:
-                        continue
-                    row = start + i
-                    for x in range(width):
-                        score = work[at + x * LANES + i]
-                        if score >= least[i]:
-                            code = column + block + x
-                            insert(best_scores[row], best_codes[row], score, code, labels)
-                            least[i] = best_scores[row, -1]
+                merge_chunk(
+                    work,
+                    at,
+                    width,
+                    start,
+                    count,
+                    column + x,
+                    labels,
+                    least,
+                    top,
+                    best_scores,
+                    best_codes,
+                )
 
 
 @kernel
 def wht_scores(Z, signs, out):
     """Fill ``out`` (rows, bases · n) with the unscaled scores of whole bases."""
     rows, n = Z.shape
-    lanes, work = aligned(place(n) + LANES, Z), aligned(place(n) + LANES, Z)
+    lanes, work = make_lanes(n, Z), make_lanes(n, Z)
     for start in range(0, rows, LANES):
         count = min(LANES, rows - start)
-        _load_rows(Z, start, count, lanes)
+        load_rows(Z, start, count, lanes)
         for b in range(signs.shape[0]):
             _flip(lanes, signs[b], work)
             transform_wht(work, n)
