@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from locole.blocks import map_row_blocks, n_threads
-from locole.decoders import Decoder, choose_decoder, decode
+from locole.decoders import Decoder, choose_decoder, decode, recall
 from locole.decoders.choose import checked_k
 from locole.embeddings import Embedding, make_embedding
 from locole.exceptions import LocoleError
@@ -29,6 +29,8 @@ __all__ = ["LocoleClassifier"]
 
 # Rows whose points exist at a time.
 _BLOCK_ROWS = 1024
+# Rows on which an inexact decoder is compared with the exact one.
+_RECALL_ROWS = 512
 
 
 class LocoleClassifier(ClassifierMixin, BaseEstimator):
@@ -64,6 +66,9 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         The labels, sorted (or as the embedding names them).
     embedding_, regressor_, decoder_
         The parts in use.
+    decoder_recall_ : float
+        1 for exact decoders; for ``decoder="candidates"`` the fraction of training rows (up to 512)
+        on which it agrees with the exact answer.
     prior_point_ : array of shape (real_dim,)
         Mean target: the answer for rows about which the regressor says nothing.
     n_features_in_ : int
@@ -141,7 +146,15 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         self.decoder_ = decoder
         self.regressor_ = regressor
         self.prior_point_ = targets.mean(weight)
+        self.decoder_recall_ = 1.0 if decoder.exhaustive else self._measured_recall(X)
         return self
+
+    def _measured_recall(self, X: Any) -> float:
+        """Recall of an inexact decoder on some training rows."""
+        n = _num_samples(X)
+        rows = np.linspace(0, n - 1, min(n, _RECALL_ROWS)).astype(np.int64)
+        Z = self._points(_take(X, rows))
+        return recall(self.embedding_, Z, decoder=self.decoder_)
 
     def _validated_training_data(
         self, X: Any, y: ArrayLike, regressor: TargetRegressor
@@ -257,8 +270,7 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
             raise LocoleError("there are 0 samples to predict: give at least one row.")
 
         def on_block(rows: slice) -> Any:
-            part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-            return function(self._points(part))
+            return function(self._points(_take(X, rows)))
 
         return map_row_blocks(on_block, n_rows, block=_BLOCK_ROWS, n_jobs=self.n_jobs)
 
@@ -273,6 +285,15 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _take(X: Any, rows: Any) -> Any:
+    """Some rows of an array, a sparse matrix, a data frame or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, list | tuple):
+        return X[rows] if isinstance(rows, slice) else [X[i] for i in rows]
+    return X[rows]
 
 
 def _seed(random_state: Any) -> int:

@@ -1,7 +1,8 @@
 """From a point back to the label whose vector is nearest."""
 
 from locole.decoders.base import Decoder
-from locole.decoders.choose import DECODERS, choose_decoder, decode
+from locole.decoders.candidates import CandidateDecoder
+from locole.decoders.choose import DECODERS, choose_decoder, decode, recall
 from locole.decoders.dense import DenseDecoder
 from locole.decoders.fft import FourierDecoder
 from locole.decoders.fwht import WalshHadamardDecoder
@@ -11,6 +12,7 @@ from locole.decoders.linear import ArgmaxDecoder
 __all__ = [
     "DECODERS",
     "ArgmaxDecoder",
+    "CandidateDecoder",
     "Decoder",
     "DenseDecoder",
     "FourierDecoder",
@@ -18,4 +20,5 @@ __all__ = [
     "WalshHadamardDecoder",
     "choose_decoder",
     "decode",
+    "recall",
 ]

@@ -71,6 +71,10 @@ class Decoder(ABC):
     #: Rows worth handing to one call.
     block_rows: ClassVar[int] = 256
 
+    def fits(self, embedding: Codebook) -> bool:
+        """Whether this decoder can decode that embedding."""
+        return self.structure in (None, embedding.structure)
+
     @abstractmethod
     def scan(self, embedding: Any, Z: NDArray[np.float32], best: Best) -> None:
         """Merge the float32 scores of all labels into the rows' lists."""

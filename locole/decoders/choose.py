@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from locole.blocks import map_row_blocks
 from locole.decoders.base import Codebook, Decoder
+from locole.decoders.candidates import CandidateDecoder
 from locole.decoders.dense import DenseDecoder
 from locole.decoders.fft import FourierDecoder
 from locole.decoders.fwht import WalshHadamardDecoder
@@ -15,7 +16,7 @@ from locole.decoders.linear import ArgmaxDecoder
 from locole.decoders.settle import decode_block
 from locole.exceptions import LocoleError
 
-__all__ = ["DECODERS", "checked_k", "choose_decoder", "decode"]
+__all__ = ["DECODERS", "checked_k", "choose_decoder", "decode", "recall"]
 
 DECODERS: dict[str, type[Decoder]] = {
     kind.name: kind
@@ -25,6 +26,7 @@ DECODERS: dict[str, type[Decoder]] = {
         FourierDecoder,
         GatherDecoder,
         ArgmaxDecoder,
+        CandidateDecoder,
     )
 }
 
@@ -47,7 +49,7 @@ def choose_decoder(embedding: Codebook, decoder: str | Decoder = "auto") -> Deco
         chosen = DECODERS[decoder]()
     else:
         raise LocoleError(f"unknown decoder {decoder!r}: take one of {', '.join(DECODERS)}, auto.")
-    if chosen.structure not in (None, embedding.structure):
+    if not chosen.fits(embedding):
         name = type(embedding).__name__
         raise LocoleError(f"decoder {chosen.name!r} cannot decode {name}: take 'auto' or 'dense'.")
     return chosen
@@ -76,7 +78,7 @@ def decode(
     k : int
         How many labels to return for each point.
     decoder : str or Decoder
-        auto, dense, fwht, fft, gather, argmax.
+        auto, dense, fwht, fft, gather, argmax, or candidates, which is not exact.
     n_jobs : int, optional
         Threads; −1 for all cores. The answer does not depend on it.
 
@@ -107,6 +109,21 @@ def decode(
     if not parts:
         return np.empty((0, k), dtype=np.int64), np.empty((0, k), dtype=points.dtype)
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def recall(embedding: Codebook, Z: ArrayLike, *, decoder: str | Decoder, k: int = 1) -> float:
+    """Fraction of the exact best ``k`` labels that another decoder finds among its best ``k``.
+
+    Examples
+    --------
+    >>> from locole.embeddings import Kerdock
+    >>> embedding = Kerdock(2048, dim=64)
+    >>> recall(embedding, embedding.real_rows(range(100)), decoder="candidates")
+    1.0
+    """
+    exact, _ = decode(embedding, Z, k=k)
+    found, _ = decode(embedding, Z, k=k, decoder=decoder)
+    return float((exact[:, :, None] == found[:, None, :]).any(axis=2).mean())
 
 
 def _checked_points(Z: ArrayLike, real_dim: int) -> NDArray:

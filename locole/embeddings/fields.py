@@ -48,13 +48,16 @@ class Field:
         self.p, self.k = p, k
         self.order = p**k
         self.exp = _exp_table(p, k)
-        self.log = np.zeros(self.order, dtype=np.int64)
-        self.log[self.exp] = np.arange(self.order - 1)
+        # The logarithm of 0 is so large that every sum with it lands in the zeros of the long table.
+        cycle = self.order - 1
+        self.log = np.full(self.order, 2 * cycle, dtype=np.int64)
+        self.log[self.exp] = np.arange(cycle)
+        self._long_exp = np.zeros(4 * cycle + 1, dtype=np.int64)
+        self._long_exp[: 2 * cycle] = np.tile(self.exp, 2)
 
     def mul(self, a: NDArray, b: NDArray) -> NDArray[np.int64]:
         """Product, element by element."""
-        product = self.exp[(self.log[a] + self.log[b]) % (self.order - 1)]
-        return np.where((np.asarray(a) == 0) | (np.asarray(b) == 0), 0, product)
+        return self._long_exp[self.log[a] + self.log[b]]
 
     def power(self, a: NDArray, exponent: int) -> NDArray[np.int64]:
         """``a**exponent`` for a positive exponent."""

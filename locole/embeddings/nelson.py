@@ -18,7 +18,7 @@ from locole.embeddings.base import (
     wanted_dim,
 )
 from locole.embeddings.fields import is_prime
-from locole.exceptions import DimensionError
+from locole.exceptions import DimensionError, LocoleError
 from locole.kernels.chirp import fill_exponents, fill_from_table
 
 __all__ = ["Nelson"]
@@ -103,9 +103,25 @@ class Nelson(Embedding):
 
     def conjugate_chirps(self, start: int, stop: int, dtype: np.dtype) -> NDArray:
         """``exp(−2πi/n Σ_{j≥2} a_j u^j)`` for bases ``start … stop−1``, complex of that precision."""
-        exponents = self.exponents(np.arange(start, stop) * self.dim)
-        table = np.exp(-2j * np.pi / self.dim * np.arange(self.dim))
-        return table.astype(np.result_type(dtype, np.complex64))[exponents]
+        chirps = self.conjugate_chirps_of(np.arange(start, stop))
+        return chirps.astype(np.result_type(dtype, np.complex64))
+
+    def shift_peaks(self, shift: int) -> NDArray[np.int64]:
+        """Where the transform of z(u + shift)·conj z(u) peaks for each basis: 2·a_2·shift mod n."""
+        if self.r != 2:
+            raise LocoleError("shift-and-multiply decodes Nelson with r=2 only: take 'auto'.")
+        return 2 * np.arange(self.n_bases) * shift % self.dim
+
+    def demodulated(self, Z: NDArray, bases: NDArray[np.int64]) -> NDArray:
+        """Row i of Z times the conjugated chirp of basis ``bases[i]``."""
+        distinct, which = np.unique(bases, return_inverse=True)
+        chirps = self.conjugate_chirps_of(distinct).astype(np.result_type(Z.dtype, np.complex64))
+        points = (Z[:, : self.dim] + 1j * Z[:, self.dim :]) * chirps[which]
+        return np.hstack([points.real, points.imag]).astype(Z.dtype)
+
+    def first_basis(self) -> Nelson:
+        """Return the Fourier basis: the columns with a_2 = … = a_r = 0."""
+        return self._replace(n_classes=self.dim, assignment="index")
 
     def _vectors(self, columns: NDArray[np.int64], dtype: np.dtype) -> NDArray:
         out = np.empty((columns.size, self.real_dim), dtype=dtype)

@@ -34,8 +34,12 @@ class QuadraticForms(Embedding):
         """Number of quadratic forms, hence of orthonormal bases."""
 
     @abstractmethod
+    def phases_at(self, forms: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Values Q_f(x) in {0, 1}, shape (len(forms), len(x))."""
+
     def phases(self, forms: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Values Q_f(x) in {0, 1}, shape (len(forms), dim)."""
+        """Values Q_f(x) for all x, shape (len(forms), dim)."""
+        return self.phases_at(forms, np.arange(self.dim))
 
     @property
     def capacity(self) -> float:
@@ -50,6 +54,27 @@ class QuadraticForms(Embedding):
     def n_bases(self) -> int:
         """Bases that hold a label."""
         return -(-self.n_columns // self.dim)
+
+    def shift_peaks(self, shift: int) -> NDArray[np.int64]:
+        """Where the transform of z(x ⊕ shift)·z(x) peaks for each basis: the bits of B_f(·, shift).
+
+        B_f(x, y) = Q_f(x⊕y) + Q_f(x) + Q_f(y) + Q_f(0) is linear in x: its values at the unit
+        vectors are the bits of the position.
+        """
+        units = 1 << np.arange(self.dim.bit_length() - 1)
+        at = np.concatenate([units ^ shift, units, [shift, 0]])
+        phases = self.phases_at(np.arange(self.n_bases), at)
+        shifted, plain = phases[:, : units.size], phases[:, units.size : -2]
+        return (shifted ^ plain ^ phases[:, [-2]] ^ phases[:, [-1]]).astype(np.int64) @ units
+
+    def demodulated(self, Z: NDArray, bases: NDArray[np.int64]) -> NDArray:
+        """Row i of Z times the signs of basis ``bases[i]``."""
+        distinct, which = np.unique(bases, return_inverse=True)
+        return Z * (1 - 2 * self.phases(distinct).astype(np.int8)).astype(Z.dtype)[which]
+
+    def first_basis(self) -> QuadraticForms:
+        """Return the Hadamard basis: the columns of form 0."""
+        return self._replace(n_classes=self.dim, assignment="index")
 
     def _vectors(self, columns: NDArray[np.int64], dtype: np.dtype) -> NDArray:
         forms, shifts = np.divmod(columns, self.dim)
@@ -110,10 +135,10 @@ class _GaloisForms(QuadraticForms):
         for i in range(1, (self.dim.bit_length() - 3) // 2 + 1):
             self._form ^= self._trace[self._field.power(elements, 2**i + 1)]
 
-    def _kerdock_phases(self, s: NDArray[np.int64]) -> NDArray[np.uint8]:
-        product = self._field.mul(s[:, None], np.arange(self.dim // 2)[None, :])
-        low = self._form[product]
-        return np.concatenate([low, low ^ self._trace[product]], axis=1)
+    def _kerdock_phases(self, s: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.uint8]:
+        last, rest = np.divmod(x, self.dim // 2)
+        product = self._field.mul(s[:, None], rest[None, :])
+        return self._form[product] ^ (self._trace[product] & last.astype(np.uint8))
 
 
 class Kerdock(_GaloisForms):
@@ -142,9 +167,9 @@ class Kerdock(_GaloisForms):
     def _capacity_of(dim: int) -> int:
         return dim * dim // 2
 
-    def phases(self, forms: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def phases_at(self, forms: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Values of Q_s; form f belongs to the field element numbered f."""
-        return self._kerdock_phases(forms)
+        return self._kerdock_phases(forms, x)
 
     def _cross_coherence(self) -> float:
         return 1 / math.sqrt(self.dim)
@@ -183,12 +208,12 @@ class DelsarteGoethals(_GaloisForms):
     def _capacity_of(dim: int) -> int:
         return dim**3 // 4
 
-    def phases(self, forms: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def phases_at(self, forms: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Values of Q_{s,u}; form f has s = f mod n/2 and u = f div n/2."""
         u, s = np.divmod(forms, self.dim // 2)
-        cube = self._field.power(np.arange(self.dim // 2), 3)
+        cube = self._field.power(x % (self.dim // 2), 3)
         extra = self._trace[self._field.mul(u[:, None], cube[None, :])]
-        return self._kerdock_phases(s) ^ np.concatenate([extra, extra], axis=1)
+        return self._kerdock_phases(s, x) ^ extra
 
     def _cross_coherence(self) -> float:
         """Return 2/√n if some pair of bases in use attains it, 1/√n otherwise."""
@@ -241,9 +266,9 @@ class Gold(QuadraticForms):
         self._trace = self._field.trace(elements).astype(np.uint8)
         self._cube = self._field.power(elements, 3)
 
-    def phases(self, forms: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def phases_at(self, forms: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Values of Tr(s x³); form f belongs to the field element numbered f."""
-        return self._trace[self._field.mul(forms[:, None], self._cube[None, :])]
+        return self._trace[self._field.mul(forms[:, None], self._cube[x][None, :])]
 
     def _cross_coherence(self) -> float:
         return math.sqrt(2 / self.dim)

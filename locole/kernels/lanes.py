@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
-from locole.kernels.simd import WIDTH, aligned, load, maximum, reaches, store
+from locole.kernels.simd import WIDTH, aligned, exceeds, load, maximum, store
 from locole.kernels.topk import insert
 
 __all__ = ["CHUNK", "LANES", "load_rows", "make_lanes", "merge_chunk", "place", "thresholds"]
@@ -44,7 +44,7 @@ def load_rows(Z, first, count, lanes):
 
 @inline
 def thresholds(best_scores, first, count, least):
-    """Last entries of the rows' lists; lanes without a row can never be reached."""
+    """Last entries of the rows' lists; lanes without a row can never exceed theirs."""
     least[:] = np.inf
     for i in range(count):
         least[i] = best_scores[first + i, -1]
@@ -56,20 +56,20 @@ def merge_chunk(
 ):
     """Merge ``width`` positions from ``at`` on, columns ``column …``, into the lists of the rows.
 
-    Most chunks reach no row's list and are left after one comparison of their maxima.
+    Most chunks enter no row's list and are left after one comparison of their maxima.
     """
     maxima = load(lanes, at)
     for j in range(1, width):
         maxima = maximum(maxima, load(lanes, at + j * LANES))
-    if not reaches(maxima, load(least, 0)):
+    if not exceeds(maxima, load(least, 0)):
         return
     store(top, 0, maxima)
     for i in range(count):
-        if top[i] < least[i]:
+        if top[i] <= least[i]:
             continue
         scores, codes = best_scores[first + i], best_codes[first + i]
         for x in range(width):
             score = lanes[at + x * LANES + i]
-            if score >= scores[-1]:
+            if score > scores[-1]:
                 insert(scores, codes, score, column + x, labels)
         least[i] = scores[-1]

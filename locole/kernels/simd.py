@@ -21,12 +21,12 @@ __all__ = [
     "WIDTH",
     "aligned",
     "broadcast",
+    "exceeds",
     "fma",
     "fnma",
     "load",
     "maximum",
     "minimum",
-    "reaches",
     "store",
     "zeros",
 ]
@@ -164,11 +164,11 @@ def minimum(typingctx, a, b):
 
 
 @intrinsic
-def reaches(typingctx, a, b):
-    """Whether any number of ``a`` is at least its counterpart in ``b``."""
+def exceeds(typingctx, a, b):
+    """Whether any number of ``a`` is larger than its counterpart in ``b``."""
 
     def codegen(context, builder, signature, args):
-        hits = builder.fcmp_ordered(">=", *args)
+        hits = builder.fcmp_ordered(">", *args)
         bits = builder.bitcast(hits, ir.IntType(WIDTH))
         return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
-from locole.kernels.simd import WIDTH, aligned, load, reaches, store
+from locole.kernels.simd import WIDTH, aligned, exceeds, load, store
 from locole.kernels.topk import insert
 
 __all__ = ["scan_symbols", "symbol_sums"]
@@ -48,11 +48,11 @@ def scan_symbols(tables, values, words, first, labels, best_scores, best_codes):
             least[i] = best_scores[start + i, -1]
         for c in range(words.shape[0]):
             scores = _add_up(lanes, words[c], values)
-            if not reaches(scores, load(least, 0)):
+            if not exceeds(scores, load(least, 0)):
                 continue
             store(total, 0, scores)
             for i in range(count):
-                if total[i] >= least[i]:
+                if total[i] > least[i]:
                     row = start + i
                     insert(best_scores[row], best_codes[row], total[i], first + c, labels)
                     least[i] = best_scores[row, -1]

@@ -9,16 +9,14 @@ __all__ = ["insert", "push_rows"]
 
 @inline
 def insert(best_scores, best_codes, score, column, labels):
-    """Put one column into a row's list, which is sorted by falling score, then rising label."""
+    """Put one column into a row's list, which is sorted by falling score; equals keep their order."""
     code = labels[column] if labels.size else column
     if code < 0:
         return
     i = best_scores.size - 1
-    if score < best_scores[i] or (score == best_scores[i] and code > best_codes[i]):
+    if score <= best_scores[i]:
         return
-    while i > 0 and (
-        score > best_scores[i - 1] or (score == best_scores[i - 1] and code < best_codes[i - 1])
-    ):
+    while i > 0 and score > best_scores[i - 1]:
         best_scores[i] = best_scores[i - 1]
         best_codes[i] = best_codes[i - 1]
         i -= 1
@@ -28,7 +26,7 @@ def insert(best_scores, best_codes, score, column, labels):
 
 @inline
 def _push_row(scores, first, labels, best_scores, best_codes):
-    # Runs whose maximum is below the list's last entry are skipped whole: after the first few
+    # Runs whose maximum does not exceed the list's last entry are skipped whole: after the first few
     # blocks that is nearly all of them, and a maximum vectorises where an insertion does not.
     run = 64
     for start in range(0, scores.size, run):
@@ -36,9 +34,9 @@ def _push_row(scores, first, labels, best_scores, best_codes):
         top = part[0]
         for j in range(part.size):
             top = max(top, part[j])
-        if top >= best_scores[-1]:
+        if top > best_scores[-1]:
             for j in range(part.size):
-                if part[j] >= best_scores[-1]:
+                if part[j] > best_scores[-1]:
                     insert(best_scores, best_codes, part[j], first + start + j, labels)
 
 
