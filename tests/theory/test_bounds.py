@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from locole.exceptions import LocoleError
-from locole.theory.bounds import (
+from locole.theory import (
     coherence_lower_bound,
     excess_risk_bound,
     levenshtein_bound,
