@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,8 @@ def n_threads(n_jobs: int | None) -> int:
     """Threads for ``n_jobs``: None is 1, −1 all cores, −2 all but one, as in scikit-learn."""
     if n_jobs is None:
         return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
+        raise LocoleError(f"n_jobs must be a whole number or None, not {n_jobs!r}.")
     if n_jobs == 0:
         raise LocoleError("n_jobs must not be 0: take None for one thread or -1 for all cores.")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -37,8 +40,11 @@ def map_row_blocks(
     threads = min(n_threads(n_jobs), len(slices))
     if threads <= 1:
         return [function(rows) for rows in slices]
-    # Threads times BLAS threads would oversubscribe the cores.
-    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+    # Threads times BLAS threads would oversubscribe the cores; OpenMP counts for each thread.
+    with (
+        threadpool_limits(1),
+        ThreadPoolExecutor(threads, initializer=threadpool_limits, initargs=(1,)) as pool,
+    ):
         futures = [pool.submit(function, rows) for rows in slices]
         try:
             return [future.result() for future in futures]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
@@ -128,6 +130,16 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         LocoleClassifier
             Itself.
         """
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException:
+            # A failed or interrupted fit leaves the old model.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         n_threads(self.n_jobs)
         seed = _seed(self.random_state)
         regressor = self._make_regressor(seed)
@@ -140,7 +152,6 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         decoder = choose_decoder(embedding, self.decoder)
         targets = Targets(codes, embedding)
         regressor.fit(X, targets, sample_weight=weight)
-        # Nothing is set before everything worked: a failed fit leaves the old model.
         self.classes_ = classes
         self.embedding_ = embedding
         self.decoder_ = decoder
@@ -173,8 +184,11 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
         else:
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        return X, np.asarray(y)
+        with warnings.catch_warnings():
+            # Many labels with one row each are what this classifier is for.
+            warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+            check_classification_targets(y)
+        return _sliceable(X), np.asarray(y)
 
     def _encode(self, y: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
         named = getattr(self.embedding, "labels", None)
@@ -265,6 +279,7 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
             X = validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
             )
+        X = _sliceable(X)
         n_rows = _num_samples(X)
         if n_rows == 0:
             raise LocoleError("there are 0 samples to predict: give at least one row.")
@@ -276,15 +291,20 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
 
     def _points(self, X: Any) -> NDArray:
         Z = self.regressor_.predict(X)
-        silent = ~Z.any(axis=1)
+        silent = np.asarray(~Z.any(axis=1))
         if silent.any():
-            Z[silent] = self.prior_point_
+            Z = np.where(silent[:, None], self.prior_point_.astype(Z.dtype), Z)
         return Z
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _sliceable(X: Any) -> Any:
+    """Sparse matrices by rows; everything else as it is."""
+    return X.tocsr() if sp.issparse(X) else X  # type: ignore[attr-defined]
 
 
 def _take(X: Any, rows: Any) -> Any:

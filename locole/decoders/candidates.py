@@ -73,8 +73,8 @@ class CandidateDecoder(Decoder):
         self.shifts = shifts
 
     def fits(self, embedding: Codebook) -> bool:
-        """Whether the embedding is a union of chirped bases."""
-        return embedding.structure in _EXACT
+        """Whether shifts of the embedding's vectors tell their basis."""
+        return embedding.structure in _EXACT and bool(getattr(embedding, "has_shift_peaks", False))
 
     def scan(self, embedding: ShiftCodebook, Z: NDArray[np.float32], best: Best) -> None:
         """Vote, then scan the shortlisted bases."""

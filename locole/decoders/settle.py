@@ -56,8 +56,9 @@ def _rank_scanned(
     scores = _exact_scores(embedding, Z, best.codes, near)
     codes, scores = _ranked(scores, best.codes, TIE * norms)
     codes, scores = codes[:, :k], scores[:, :k]
-    # The list's last entry is still near: there may be more such labels than it holds.
-    unsure = np.flatnonzero(near[:, -1]) if decoder.exhaustive else np.empty(0, dtype=np.int64)
+    # The list's last entry is still near: there may be more such labels than it holds. A shortlist
+    # decoder may miss labels, but not leave places empty.
+    unsure = np.flatnonzero(near[:, -1] if decoder.exhaustive else (codes < 0).any(axis=1))
     if unsure.size:
         codes[unsure], scores[unsure] = _rank_all(embedding, Z[unsure], k, decoder)
     return codes, scores

@@ -41,11 +41,21 @@ def _checked_columns(
     return None if np.array_equal(array, np.arange(n_classes)) else array
 
 
-def extend_columns(columns: NDArray[np.int64] | None, n_classes: int) -> NDArray[np.int64] | None:
-    """Columns for ``n_classes`` labels; new labels get the columns after the largest in use."""
+def extend_columns(
+    columns: NDArray[np.int64] | None, n_classes: int, *, capacity: float = np.inf
+) -> NDArray[np.int64] | None:
+    """Columns for ``n_classes`` labels; old labels keep theirs.
+
+    New labels get the columns after the largest in use and, when those run out, the gaps.
+    """
     if columns is None:
         return None
-    new = columns.max() + 1 + np.arange(max(n_classes - columns.size, 0))
+    missing = max(n_classes - columns.size, 0)
+    first = int(columns.max()) + 1
+    new = np.arange(first, int(min(first + missing, capacity)))
+    if new.size < missing:
+        gaps = np.setdiff1d(np.arange(first), columns)
+        new = np.concatenate([new, gaps[: missing - new.size]])
     return np.concatenate([columns[:n_classes], new])
 
 

@@ -80,12 +80,7 @@ class Embedding(ABC):
         self.assignment = assignment
         self._check_dim()
         if self.n_classes > self.capacity:
-            raise CapacityError(
-                name=f"{type(self).__name__} with dim={self.dim}",
-                n_classes=self.n_classes,
-                capacity=int(self.capacity),
-                way_out=self._way_out(self.n_classes),
-            )
+            raise self._full(self.n_classes)
         self._columns = make_columns(
             assignment, n_classes=self.n_classes, capacity=self.capacity, seed=self.random_state
         )
@@ -169,9 +164,19 @@ class Embedding(ABC):
 
     def resized(self, n_classes: int) -> Self:
         """Return the same code for another number of labels; labels present in both keep theirs."""
-        columns = extend_columns(self._columns, n_classes)
+        columns = extend_columns(self._columns, n_classes, capacity=self.capacity)
+        if columns is not None and columns.size < n_classes:
+            raise self._full(n_classes)
         return self._replace(
             n_classes=n_classes, assignment="index" if columns is None else columns
+        )
+
+    def _full(self, n_classes: int) -> CapacityError:
+        return CapacityError(
+            name=f"{type(self).__name__} with dim={self.dim}",
+            n_classes=n_classes,
+            capacity=int(self.capacity),
+            way_out=self._way_out(n_classes),
         )
 
     def spec(self) -> dict[str, Any]:

@@ -47,6 +47,8 @@ class Explicit(Embedding):
         norms = np.linalg.norm(real, axis=1, keepdims=True)
         if not np.all(np.isfinite(norms) & (norms > 0)):
             raise LocoleError("every vector must be finite and different from zero.")
+        # Vectors that have unit length already stay as they are, bit for bit.
+        norms[np.abs(norms - 1) < 1e-6] = 1
         self.vectors = (real / norms).astype(np.float32)
         self.labels = None if labels is None else _checked_labels(labels, array.shape[0])
         super().__init__(array.shape[0] if n_classes is None else n_classes, array.shape[1])
@@ -69,19 +71,17 @@ class Explicit(Embedding):
 
     def resized(self, n_classes: int) -> Self:
         """Return the first ``n_classes`` vectors."""
-        vectors = self.vectors
-        if self.is_complex:
-            vectors = vectors[:, : self.dim] + np.complex64(1j) * vectors[:, self.dim :]
-        return type(self)(vectors, labels=self.labels, n_classes=n_classes)
+        return self._replace(n_classes=n_classes)
 
     def spec(self) -> dict[str, Any]:
         """Return the description; unlike the generated families it has to hold the vectors."""
+        vectors = self.vectors
+        if self.is_complex:
+            vectors = vectors[:, : self.dim] + np.complex64(1j) * vectors[:, self.dim :]
         return {
             "name": self.name,
             "n_classes": self.n_classes,
-            "dim": self.dim,
-            "is_complex": self.is_complex,
-            "vectors": self.vectors.tolist(),
+            "vectors": vectors.tolist(),
             "labels": None if self.labels is None else self.labels.tolist(),
         }
 

@@ -18,7 +18,7 @@ from locole.embeddings.base import (
     wanted_dim,
 )
 from locole.embeddings.fields import is_prime
-from locole.exceptions import DimensionError, LocoleError
+from locole.exceptions import DimensionError
 from locole.kernels.chirp import fill_exponents, fill_from_table
 
 __all__ = ["Nelson"]
@@ -96,7 +96,10 @@ class Nelson(Embedding):
 
     def exponents(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Polynomial values modulo n, shape (len(columns), dim), entry u−1 for u = 1 … n."""
-        digits = columns[:, None] // self.dim ** np.arange(self.r) % self.dim
+        digits = np.empty((columns.size, self.r), dtype=np.int64)
+        rest = columns
+        for j in range(self.r):
+            rest, digits[:, j] = np.divmod(rest, self.dim)
         out = np.empty((columns.size, self.dim), dtype=np.int64)
         fill_exponents(digits, self.dim, out)
         return out
@@ -106,10 +109,13 @@ class Nelson(Embedding):
         chirps = self.conjugate_chirps_of(np.arange(start, stop))
         return chirps.astype(np.result_type(dtype, np.complex64))
 
+    @property
+    def has_shift_peaks(self) -> bool:
+        """Whether shift-and-multiply leaves a pure wave: only for polynomials of degree 2."""
+        return self.r == 2
+
     def shift_peaks(self, shift: int) -> NDArray[np.int64]:
         """Where the transform of z(u + shift)·conj z(u) peaks for each basis: 2·a_2·shift mod n."""
-        if self.r != 2:
-            raise LocoleError("shift-and-multiply decodes Nelson with r=2 only: take 'auto'.")
         return 2 * np.arange(self.n_bases) * shift % self.dim
 
     def demodulated(self, Z: NDArray, bases: NDArray[np.int64]) -> NDArray:

@@ -27,6 +27,8 @@ class QuadraticForms(Embedding):
     """Union of orthonormal bases of sign vectors, one for each quadratic form of a family."""
 
     structure = "wht"
+    #: Shift-and-multiply tells the basis: see `shift_peaks`.
+    has_shift_peaks: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -177,7 +179,8 @@ class Kerdock(_GaloisForms):
     def _way_out(self, n_classes: int) -> str:
         grow = (
             f"grow into DelsarteGoethals(dim={self.dim}), which keeps every vector, or "
-            if n_classes <= DelsarteGoethals._capacity_of(self.dim)
+            if self.dim >= DelsarteGoethals.smallest_dim
+            and n_classes <= DelsarteGoethals._capacity_of(self.dim)
             else ""
         )
         return f"{grow}take dim={self.default_dim(n_classes)}"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from locole.embeddings.base import Embedding, wanted_dim
+from locole.exceptions import LocoleError
 from locole.kernels.philox import fill_gaussian, fill_rademacher
 
 __all__ = ["ComplexGaussian", "Gaussian", "Rademacher"]
@@ -38,6 +39,13 @@ class RandomEmbedding(Embedding):
         super().__init__(n_classes, dim, **kwargs)
         self.cache_bytes = cache_bytes
         self._cache: dict[int, NDArray] = {}
+
+    def _check_dim(self) -> None:
+        if self.random_state >= 1 << 64:
+            raise LocoleError("random_state must be below 2**64: it is the generator's key.")
+
+    def _extra_spec(self) -> dict[str, Any]:
+        return {} if self.cache_bytes == _DEFAULT_CACHE else {"cache_bytes": self.cache_bytes}
 
     @property
     def capacity(self) -> float:
@@ -82,16 +90,18 @@ class Rademacher(RandomEmbedding):
     --------
     >>> embedding = Rademacher(1000, dim=4)
     >>> embedding.rows([7])
-    array([[-0.5, -0.5,  0.5,  0.5]], dtype=float32)
+    array([[ 0.5, -0.5,  0.5,  0.5]], dtype=float32)
     >>> Rademacher(10**6, dim=4).rows([7])  # does not depend on the number of labels
-    array([[-0.5, -0.5,  0.5,  0.5]], dtype=float32)
+    array([[ 0.5, -0.5,  0.5,  0.5]], dtype=float32)
     """
 
     name = "rademacher"
 
     def _vectors(self, columns: NDArray[np.int64], dtype: np.dtype) -> NDArray:
         out = np.empty((columns.size, self.dim), dtype=dtype)
-        fill_rademacher(columns, self.random_state, dtype.type(1 / math.sqrt(self.dim)), out)
+        fill_rademacher(
+            columns, np.uint64(self.random_state), dtype.type(1 / math.sqrt(self.dim)), out
+        )
         return out
 
 
@@ -110,7 +120,7 @@ class Gaussian(RandomEmbedding):
 
     def _vectors(self, columns: NDArray[np.int64], dtype: np.dtype) -> NDArray:
         out = np.empty((columns.size, self.real_dim), dtype=dtype)
-        fill_gaussian(columns, self.random_state, out)
+        fill_gaussian(columns, np.uint64(self.random_state), out)
         return out
 
 

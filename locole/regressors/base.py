@@ -59,6 +59,8 @@ def as_targets(targets: TargetsLike | ArrayLike) -> TargetsLike:
     Y = np.asarray(targets)
     if Y.dtype.kind not in "iuf" or Y.ndim not in (1, 2):
         raise LocoleError("targets must be numbers: one row for each sample.")
+    if not np.isfinite(Y).all():
+        raise LocoleError("targets contain NaN or infinity: remove those rows first.")
     Y = Y.reshape(Y.shape[0], -1)
     return ArrayTargets(Y if Y.dtype.kind == "f" else Y.astype(np.float64))
 
