@@ -1,0 +1,233 @@
+"""What can be fed to the classifier, and what it works together with."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from problems import prototypes, words
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from locole import LocoleClassifier
+from locole.embeddings import Explicit, Kerdock
+from locole.exceptions import LocoleError
+from locole.regressors import ElasticNetRegressor
+
+X, y = prototypes()
+X_words, y_words = words(20, n_samples=150, n_features=90)
+
+
+# --- features ---
+
+
+def with_wide_indices(matrix: sp.csr_array) -> sp.csr_array:
+    wide = matrix.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    return wide
+
+
+FORMATS = {
+    "dense": lambda m: m.toarray(),
+    "fortran": lambda m: np.asfortranarray(m.toarray()),
+    "lists": lambda m: m.toarray().tolist(),
+    "csr_array": sp.csr_array,
+    "csr_matrix": sp.csr_matrix,
+    "csc_array": sp.csc_array,
+    "csc_matrix": sp.csc_matrix,
+    "coo_array": sp.coo_array,
+    "coo_matrix": sp.coo_matrix,
+    "int64 indices": with_wide_indices,
+    "float32": lambda m: m.astype(np.float32),
+    "whole numbers": lambda m: m.toarray().astype(np.int64),
+    "frame": lambda m: pd.DataFrame(m.toarray()),
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(
+    "regressor",
+    [ElasticNetRegressor(), ElasticNetRegressor(l1=0.01, passes=5), Ridge()],
+    ids=["direct", "dual", "ridge"],
+)
+def test_every_format_gives_the_same_answer(regressor, kind):
+    classifier = LocoleClassifier("kerdock", dim=64, regressor=regressor)
+    expected = clone(classifier).fit(X_words, y_words)
+    given = FORMATS[kind](X_words)
+    fitted = classifier.fit(given, y_words)
+    np.testing.assert_array_equal(fitted.predict(given), expected.predict(X_words))
+    np.testing.assert_allclose(
+        fitted.decision_function(given), expected.decision_function(X_words), atol=2e-4
+    )
+
+
+def test_single_precision_is_kept_and_enough():
+    single, double = (LocoleClassifier("nelson").fit(X.astype(t), y) for t in ("f4", "f8"))
+    np.testing.assert_array_equal(single.predict(X.astype("f4")), double.predict(X))
+    np.testing.assert_allclose(single.decision_function(X), double.decision_function(X), atol=1e-4)
+
+
+def test_sparse_input_is_left_alone():
+    given = sp.csr_matrix(X_words)
+    kept = given.copy()
+    LocoleClassifier("kerdock", regressor=ElasticNetRegressor(l1=0.1)).fit(given, y_words)
+    assert (given != kept).nnz == 0
+    assert given.dtype == kept.dtype
+
+
+# --- labels ---
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        y,
+        -3 * y,
+        y.astype(np.uint8),
+        y.astype(np.float64),
+        y.astype(str),
+        np.array([f"label {i}" for i in y], dtype=object),
+        y > 14,
+    ],
+    ids=lambda labels: f"{labels.dtype}",
+)
+def test_labels_of_every_kind(labels):
+    classifier = LocoleClassifier("kerdock", dim=64).fit(X, labels)
+    np.testing.assert_array_equal(classifier.classes_, np.unique(labels))
+    predicted = classifier.predict(X)
+    assert predicted.dtype == labels.dtype
+    assert (predicted == labels).mean() > 0.9
+    topk, _ = classifier.predict_topk(X, k=2)
+    assert topk.dtype == labels.dtype
+
+
+def test_labels_as_lists_and_series():
+    expected = LocoleClassifier().fit(X, y).predict(X)
+    for labels in (y.tolist(), pd.Series(y), pd.Categorical(y)):
+        np.testing.assert_array_equal(LocoleClassifier().fit(X, labels).predict(X), expected)
+
+
+@pytest.mark.parametrize("embedding", ["one_hot", "kerdock", "nelson"])
+def test_labels_that_occur_once(embedding):
+    X_own, _ = prototypes(50, n_samples=50)
+    names = np.array([f"name {i:02}" for i in range(50)])
+    regressor = ElasticNetRegressor(l2=1e-3)
+    classifier = LocoleClassifier(embedding, regressor=regressor).fit(X_own, names)
+    np.testing.assert_array_equal(classifier.predict(X_own), names)
+
+
+# --- sample weights ---
+
+
+@pytest.mark.parametrize(
+    "regressor", ["auto", Ridge(), ElasticNetRegressor(l1=0.05, l2=20.0, passes=100)], ids=repr
+)
+def test_a_weight_is_a_number_of_copies(regressor):
+    weight = np.random.default_rng(0).integers(0, 4, 300)
+    weight[:30] = 1
+    classifier = LocoleClassifier("kerdock", dim=64, regressor=regressor)
+    weighted = clone(classifier).fit(X, y, sample_weight=weight)
+    repeated = clone(classifier).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-3
+    )
+    np.testing.assert_allclose(weighted.prior_point_, repeated.prior_point_, atol=1e-7)
+    np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
+
+
+@pytest.mark.parametrize("regressor", [KNeighborsRegressor(), make_pipeline(Ridge())])
+def test_regressors_without_weights_say_so(regressor):
+    classifier = LocoleClassifier(regressor=regressor)
+    with pytest.raises(LocoleError, match="takes no sample_weight: leave it out"):
+        classifier.fit(X, y, sample_weight=np.ones(300))
+
+
+# --- scikit-learn's tools ---
+
+
+def test_in_a_pipeline_with_cross_validation():
+    pipeline = make_pipeline(StandardScaler(), LocoleClassifier("gold"))
+    assert cross_val_score(pipeline, X, y, cv=3).min() > 0.9
+
+
+def test_grid_search_over_embedding_and_dim():
+    grid = [
+        {"embedding": ["rademacher", "gaussian"], "dim": [4, 64]},
+        {"embedding": [Kerdock(2, dim=64), "nelson"], "regressor": [Ridge()]},
+        {"regressor": [ElasticNetRegressor()], "regressor__l2": [0.1, 1.0]},
+    ]
+    search = GridSearchCV(LocoleClassifier(), grid, cv=2, error_score="raise").fit(X, y)
+    assert len(search.cv_results_["params"]) == 8
+    assert search.best_score_ > 0.9
+    by_dim = {
+        p["dim"]: s
+        for p, s in zip(
+            search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+        )
+        if p.get("embedding") == "gaussian"
+    }
+    assert by_dim[64] > by_dim[4]
+
+
+@pytest.mark.parametrize("embedding", ["kerdock", Kerdock(5, dim=16), Explicit(np.eye(30))])
+def test_clones_have_the_parameters_and_nothing_learnt(embedding):
+    classifier = LocoleClassifier(embedding, regressor=Ridge(), n_jobs=2, random_state=3).fit(X, y)
+    copied = clone(classifier)
+    assert copied.get_params(deep=False).keys() == classifier.get_params(deep=False).keys()
+    assert copied.embedding == embedding
+    assert not hasattr(copied, "classes_")
+    np.testing.assert_array_equal(copied.fit(X, y).predict(X), classifier.predict(X))
+
+
+@pytest.mark.parametrize("embedding", ["rademacher", "kerdock", "nelson", "reed_solomon"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])
+def test_copies_of_a_fitted_model_predict_the_same(embedding, copied):
+    classifier = LocoleClassifier(embedding, n_jobs=2).fit(X, y)
+    classifier.predict(X)
+    again = copied(classifier)
+    for a, b in zip(again.predict_topk(X, k=3), classifier.predict_topk(X, k=3), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_saved_model_holds_no_vectors():
+    small, large = (
+        len(pickle.dumps(LocoleClassifier(Kerdock(n, dim=64)).fit(X, y))) for n in (30, 2048)
+    )
+    assert abs(small - large) < 100
+    assert small < 64 * 65 * 8 + 10_000  # coefficients, and little else
+
+
+# --- data frames ---
+
+
+def test_frames_give_names_to_features():
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(64)])
+    classifier = LocoleClassifier().fit(frame, y)
+    assert classifier.feature_names_in_.tolist() == frame.columns.tolist()
+    assert classifier.n_features_in_ == 64
+    np.testing.assert_array_equal(
+        classifier.predict(frame), LocoleClassifier().fit(X, y).predict(X)
+    )
+    with pytest.raises(ValueError, match="feature names should match"):
+        classifier.predict(frame[frame.columns[::-1]])
+
+
+@pytest.mark.parametrize("regressor", ["auto", Ridge(), make_pipeline(StandardScaler(), Ridge())])
+def test_a_pipeline_that_hands_on_frames(regressor):
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(64)])
+    scaler = StandardScaler().set_output(transform="pandas")
+    pipeline = make_pipeline(scaler, LocoleClassifier("kerdock", regressor=regressor))
+    pipeline.fit(frame, pd.Series(y))
+    assert pipeline.score(frame, y) > 0.9
+    long = pd.concat([frame] * 5, ignore_index=True)
+    np.testing.assert_array_equal(pipeline.predict(long), np.tile(pipeline.predict(frame), 5))
+    learnt = pipeline[-1] if regressor == "auto" else pipeline[-1].regressor_.regressor_
+    assert learnt.feature_names_in_.tolist() == frame.columns.tolist()

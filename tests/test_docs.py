@@ -1,0 +1,95 @@
+"""The documentation: its snippets run, its commands and links exist, nothing is left out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from locole.decoders import DECODERS
+from locole.embeddings import FAMILIES
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+# tests/theory/test_bounds.py runs the blocks of this page.
+RUN_ELSEWHERE = {ROOT / "docs" / "theory.md"}
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def python_blocks(page: Path) -> list[str]:
+    """Python blocks, each moved down to its own line so that errors point into the page."""
+    text = read(page)
+    found = re.finditer(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    return ["\n" * text[: match.start(1)].count("\n") + match.group(1) for match in found]
+
+
+def prose(page: Path) -> str:
+    """The text without fenced blocks."""
+    return re.sub(r"^```.*?^```", "", read(page), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors that a renderer makes of the headings."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_pages_are_found():
+    names = {page.name for page in PAGES}
+    assert {"README.md", "ARCHITECTURE.md", "index.md", "embeddings.md", "decoding.md"} <= names
+    assert all(python_blocks(page) for page in RUN_ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if python_blocks(page) and page not in RUN_ELSEWHERE],
+    ids=lambda page: page.name,
+)
+def test_python_blocks_run(page):
+    namespace = {"__name__": "__docs__"}
+    for block in python_blocks(page):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+@each_page
+def test_make_targets_exist(page):
+    targets = set(re.findall(r"^([a-z-]+):", read(ROOT / "Makefile"), flags=re.MULTILINE))
+    text = read(page)
+    named = re.findall(r"`make ([a-z-]+)|^make ([a-z-]+)", text, flags=re.MULTILINE)
+    named += [(word, "") for word in re.findall(r"made by make ([a-z-]+)", text)]
+    assert {a or b for a, b in named} <= targets
+
+
+@each_page
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"https?://", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/embeddings.md"])
+@pytest.mark.parametrize("name", [*FAMILIES, "Explicit"])
+def test_every_embedding_is_described(page, name):
+    assert re.search(rf"`{name}\b", read(ROOT / page)), f"{name} is missing in {page}"
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_every_decoder_is_described(name):
+    assert f"`{name}`" in read(ROOT / "docs" / "decoding.md")
+
+
+def test_the_index_leads_to_every_page():
+    index = read(ROOT / "docs" / "index.md")
+    others = [page.name for page in ROOT.glob("docs/*.md") if page.name != "index.md"]
+    assert all(f"({name})" in index for name in others)
+    assert "(../README.md)" in index
