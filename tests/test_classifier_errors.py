@@ -77,9 +77,11 @@ def test_names_that_no_vector_has():
         LocoleClassifier(embedding).fit(X, y)
 
 
-@pytest.mark.parametrize("regressor", ["auto", Ridge()], ids=["own", "ridge"])
+@each_regressor
 @pytest.mark.parametrize(
-    "weight", [-np.ones(300), np.ones(299), np.full(300, np.nan), np.zeros(300), "abc"], ids=str
+    "weight",
+    [-np.ones(300), np.ones(299), np.full(300, np.nan), np.zeros(300), "abc"],
+    ids=["negative", "length", "nan", "zero", "text"],
 )
 def test_bad_weights(regressor, weight):
     with pytest.raises(ValueError, match=r"[Ww]eight|convert"):
