@@ -1,18 +1,19 @@
-"""The one loop over blocks of rows, on one thread or several."""
+"""The one loop over blocks, of rows or of outputs, on one thread or several."""
 
 from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from locole.exceptions import LocoleError
+from locole.progress import track
 
-__all__ = ["map_row_blocks", "n_threads"]
+__all__ = ["map_blocks", "n_threads"]
 
 T = TypeVar("T")
 
@@ -29,25 +30,37 @@ def n_threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, (cores or 1) + 1 + n_jobs)
 
 
-def map_row_blocks(
-    function: Callable[[slice], T], n_rows: int, *, block: int, n_jobs: int | None = None
+def map_blocks(
+    function: Callable[[slice], T],
+    size: int,
+    *,
+    block: int,
+    n_jobs: int | None = None,
+    description: str | None = None,
 ) -> list[T]:
-    """Apply ``function`` to slices of ``block`` rows and return the results in order.
+    """Apply ``function`` to slices of ``block`` items out of ``size``; results in order.
 
-    The blocks do not depend on the number of threads, so neither does the answer.
+    The blocks do not depend on the number of threads, so neither does the answer. With a
+    description, progress is shown.
     """
-    slices = [slice(i, min(i + block, n_rows)) for i in range(0, n_rows, block)]
+    slices = [slice(i, min(i + block, size)) for i in range(0, size, block)]
     threads = min(n_threads(n_jobs), len(slices))
+    # One BLAS thread in either case: threads times BLAS threads would oversubscribe the cores, and
+    # a product's last bit depends on their number. OpenMP counts for each thread.
     if threads <= 1:
-        return [function(rows) for rows in slices]
-    # Threads times BLAS threads would oversubscribe the cores; OpenMP counts for each thread.
+        with threadpool_limits(1):
+            return [function(part) for part in _shown(slices, description)]
     with (
         threadpool_limits(1),
         ThreadPoolExecutor(threads, initializer=threadpool_limits, initargs=(1,)) as pool,
     ):
-        futures = [pool.submit(function, rows) for rows in slices]
+        futures = [pool.submit(function, part) for part in slices]
         try:
-            return [future.result() for future in futures]
+            return [future.result() for future in _shown(futures, description)]
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _shown(items: list, description: str | None) -> Iterable:
+    return items if description is None else track(items, description)

@@ -19,8 +19,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from locole.blocks import map_row_blocks, n_threads
-from locole.decoders import Decoder, choose_decoder, decode, recall
+from locole.blocks import map_blocks, n_threads
+from locole.decoders import Decoder, all_scores, choose_decoder, decode, recall
 from locole.decoders.choose import checked_k
 from locole.embeddings import Embedding, make_embedding
 from locole.exceptions import LocoleError
@@ -156,6 +156,8 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         self.embedding_ = embedding
         self.decoder_ = decoder
         self.regressor_ = regressor
+        if isinstance(regressor, RegressorAdapter) and hasattr(regressor, "n_features_in_"):
+            self.n_features_in_ = regressor.n_features_in_
         self.prior_point_ = targets.mean(weight)
         self.decoder_recall_ = 1.0 if decoder.exhaustive else self._measured_recall(X)
         return self
@@ -201,7 +203,7 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
             codes = order[place]
             if not np.array_equal(classes[codes], y):
                 missing = y[classes[codes] != y][0]
-                raise LocoleError(f"the embedding names no vector for class {missing!r}.")
+                raise LocoleError(f"the embedding names no vector for class {str(missing)!r}.")
         if classes.size < 2:
             raise LocoleError(
                 f"there is only one class, {classes[0]!r}: a classifier needs at least two."
@@ -220,7 +222,10 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
     def _make_regressor(self, seed: int) -> TargetRegressor:
         regressor = self.regressor
         if isinstance(regressor, TargetRegressor):
-            return clone(regressor)
+            regressor = clone(regressor)
+            if getattr(regressor, "n_jobs", 0) is None:
+                regressor.set_params(n_jobs=self.n_jobs)
+            return regressor
         if isinstance(regressor, str):
             if regressor in ("auto", "elastic_net"):
                 return ElasticNetRegressor(
@@ -267,9 +272,7 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         This is the one method whose memory grows with the number of labels: prefer `predict_topk`.
         """
         check_is_fitted(self)
-        parts = self._map_points(
-            X, lambda Z: self.decoder_.scores(self.embedding_, Z.astype(np.float64))
-        )
+        parts = self._map_points(X, lambda Z: all_scores(self.embedding_, Z, self.decoder_))
         scores = np.concatenate(parts)
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
@@ -287,7 +290,7 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         def on_block(rows: slice) -> Any:
             return function(self._points(_take(X, rows)))
 
-        return map_row_blocks(on_block, n_rows, block=_BLOCK_ROWS, n_jobs=self.n_jobs)
+        return map_blocks(on_block, n_rows, block=_BLOCK_ROWS, n_jobs=self.n_jobs)
 
     def _points(self, X: Any) -> NDArray:
         Z = self.regressor_.predict(X)
@@ -304,7 +307,7 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
 
 def _sliceable(X: Any) -> Any:
     """Sparse matrices by rows; everything else as it is."""
-    return X.tocsr() if sp.issparse(X) else X  # type: ignore[attr-defined]
+    return X.tocsr() if sp.issparse(X) else X
 
 
 def _take(X: Any, rows: Any) -> Any:

@@ -8,6 +8,7 @@ from locole.decoders.fft import FourierDecoder
 from locole.decoders.fwht import WalshHadamardDecoder
 from locole.decoders.gather import GatherDecoder
 from locole.decoders.linear import ArgmaxDecoder
+from locole.decoders.settle import all_scores
 
 __all__ = [
     "DECODERS",
@@ -18,6 +19,7 @@ __all__ = [
     "FourierDecoder",
     "GatherDecoder",
     "WalshHadamardDecoder",
+    "all_scores",
     "choose_decoder",
     "decode",
     "recall",

@@ -71,6 +71,10 @@ class Decoder(ABC):
     #: Rows worth handing to one call.
     block_rows: ClassVar[int] = 256
 
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({options})"
+
     def fits(self, embedding: Codebook) -> bool:
         """Whether this decoder can decode that embedding."""
         return self.structure in (None, embedding.structure)

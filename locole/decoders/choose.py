@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from locole.blocks import map_row_blocks
+from locole.blocks import map_blocks
 from locole.decoders.base import Codebook, Decoder
 from locole.decoders.candidates import CandidateDecoder
 from locole.decoders.dense import DenseDecoder
@@ -105,7 +105,7 @@ def decode(
         codes, scores = decode_block(embedding, points[rows], k, chosen)
         return codes, scores.astype(points.dtype, copy=False)
 
-    parts = map_row_blocks(one_block, points.shape[0], block=chosen.block_rows, n_jobs=n_jobs)
+    parts = map_blocks(one_block, points.shape[0], block=chosen.block_rows, n_jobs=n_jobs)
     if not parts:
         return np.empty((0, k), dtype=np.int64), np.empty((0, k), dtype=points.dtype)
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
@@ -138,7 +138,7 @@ def _checked_points(Z: ArrayLike, real_dim: int) -> NDArray:
         points = points.astype(np.float64)
     if not np.isfinite(points).all():
         raise LocoleError("Z contains NaN or infinity: look at the regressor that made it.")
-    return points
+    return np.ascontiguousarray(points)
 
 
 def checked_k(k: int, n_classes: int) -> int:

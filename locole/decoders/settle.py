@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from locole.decoders.base import Best, Codebook, Decoder
 
-__all__ = ["decode_block"]
+__all__ = ["all_scores", "decode_block"]
 
 #: Scores closer than this fraction of ‖z‖ are ties.
 TIE = 2.0**-40
@@ -34,7 +34,17 @@ def decode_block(
         codes, scores = _rank_all(embedding, unit, k, decoder)
     else:
         codes, scores = _rank_scanned(embedding, unit, k, decoder)
-    return codes, np.ldexp(scores, exponent[:, None])
+    with np.errstate(over="ignore"):  # a score beyond the largest float is infinite
+        return codes, np.ldexp(scores, exponent[:, None])
+
+
+def all_scores(embedding: Codebook, Z: NDArray, decoder: Decoder) -> NDArray[np.float64]:
+    """Scores of all labels, shape (rows, n_classes); labels tied with the best share its score."""
+    Z = Z.astype(np.float64, copy=False)
+    scores = decoder.scores(embedding, Z)
+    best = scores.max(axis=1, keepdims=True)
+    tied = best - scores <= TIE * np.linalg.norm(Z, axis=1, keepdims=True)
+    return np.where(tied, best, scores)
 
 
 def _scaled(Z: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -213,11 +213,14 @@ class Embedding(ABC):
         return hash((self.name, self.n_classes, self.dim, self.random_state))
 
 
-def nearest_dims(dim: int, is_valid: Callable[[int], bool], *, smallest: int) -> str:
-    """Name the valid dims around ``dim`` for an error message: "64 and 256"."""
-    below = next((d for d in range(min(dim, 1 << 20) - 1, smallest - 1, -1) if is_valid(d)), None)
-    above = next(d for d in range(max(dim, smallest - 1) + 1, 1 << 32) if is_valid(d))
-    return f"{above}" if below is None else f"{below} and {above}"
+def nearest_dims(dim: int, valid: Iterable[int]) -> str:
+    """Name the valid dims (given in rising order) around ``dim`` for an error message: "64 or 256"."""
+    below = None
+    for candidate in valid:
+        if candidate > dim:
+            return str(candidate) if below is None else f"{below} or {candidate}"
+        below = candidate
+    return str(below)
 
 
 def _whole_number(value: Any, name: str, *, at_least: int) -> int:

@@ -65,14 +65,17 @@ class Nelson(Embedding):
         return next(d for d in range(largest, 1 << 32) if is_prime(d) and d**2 >= n_classes)
 
     def _check_dim(self) -> None:
-        def fits(d: int) -> bool:
-            return self.r < d < _LARGEST_DIM and is_prime(d)
-
-        if not fits(self.dim):
-            near = nearest_dims(self.dim, fits, smallest=self.r + 1)
+        if not self.r < self.dim < _LARGEST_DIM or not is_prime(self.dim):
             raise DimensionError(
-                f"Nelson with r={self.r} needs a prime dim above {self.r}, not {self.dim}: take {near}."
+                f"Nelson with r={self.r} needs a prime dim above {self.r}, not {self.dim}: "
+                f"take {nearest_dims(self.dim, self._primes_around(self.dim))}."
             )
+
+    def _primes_around(self, dim: int) -> list[int]:
+        near = min(max(dim, self.r + 1), _LARGEST_DIM - 1)
+        down = (d for d in range(near, self.r, -1) if is_prime(d))
+        up = (d for d in range(near + 1, _LARGEST_DIM) if is_prime(d))
+        return [d for d in (next(down, None), next(up, None)) if d is not None]
 
     def _way_out(self, n_classes: int) -> str:
         r = self.r + 1

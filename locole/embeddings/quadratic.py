@@ -23,6 +23,10 @@ from locole.kernels.wht import fill_signs, wht_scores
 __all__ = ["DelsarteGoethals", "Gold", "Kerdock", "QuadraticForms"]
 
 
+# Field tables have about n entries.
+_LARGEST_LOG = 20
+
+
 class QuadraticForms(Embedding):
     """Union of orthonormal bases of sign vectors, one for each quadratic form of a family."""
 
@@ -91,11 +95,12 @@ class QuadraticForms(Embedding):
         if not self._fills_columns:
             return None
         high = self._cross_coherence() if self.n_bases > 1 else 0.0
+        low = -high if high else 0.0
         widths = np.full(self.n_bases, self.dim, dtype=np.float64)
         widths[-1] = self.n_classes - (self.n_bases - 1) * self.dim
         # Against a whole basis the squares of any unit vector's products sum to 1 (Parseval).
         squares = (self.n_classes**2 - float(widths @ widths)) / self.dim
-        return InnerProducts(high, high, -high, high, pair_rms(squares, self.n_classes))
+        return InnerProducts(high, high, low, high, pair_rms(squares, self.n_classes))
 
     @abstractmethod
     def _cross_coherence(self) -> float:
@@ -120,14 +125,11 @@ class _GaloisForms(QuadraticForms):
     def _capacity_of(dim: int) -> int: ...
 
     def _check_dim(self) -> None:
-        def is_power_of_four(d: int) -> bool:
-            return d >= self.smallest_dim and d & (d - 1) == 0 and d.bit_length() % 2 == 1
-
-        if not is_power_of_four(self.dim):
-            near = nearest_dims(self.dim, is_power_of_four, smallest=self.smallest_dim)
+        valid = [4**k for k in range(1, _LARGEST_LOG // 2 + 1) if 4**k >= self.smallest_dim]
+        if self.dim not in valid:
             raise DimensionError(
                 f"{type(self).__name__} needs a power of 4, at least {self.smallest_dim}, as dim, "
-                f"not {self.dim}: take {near}."
+                f"not {self.dim}: take {nearest_dims(self.dim, valid)}."
             )
         self._field: Field = make_field(self.dim // 2)
         elements = np.arange(self.dim // 2)
@@ -256,13 +258,11 @@ class Gold(QuadraticForms):
         return dim
 
     def _check_dim(self) -> None:
-        def is_odd_power_of_two(d: int) -> bool:
-            return d >= 8 and d & (d - 1) == 0 and d.bit_length() % 2 == 0
-
-        if not is_odd_power_of_two(self.dim):
-            near = nearest_dims(self.dim, is_odd_power_of_two, smallest=8)
+        valid = [2**m for m in range(3, _LARGEST_LOG, 2)]
+        if self.dim not in valid:
             raise DimensionError(
-                f"Gold needs a dim of 2 to an odd power, at least 8, not {self.dim}: take {near}."
+                f"Gold needs a dim of 2 to an odd power, at least 8, not {self.dim}: "
+                f"take {nearest_dims(self.dim, valid)}."
             )
         self._field: Field = make_field(self.dim)
         elements = np.arange(self.dim)

@@ -58,15 +58,12 @@ class ReedSolomonSimplex(Embedding):
         return q**2 - 1
 
     def _check_dim(self) -> None:
-        def fits(d: int) -> bool:
-            q = math.isqrt(d + 1)
-            return q * q == d + 1 and 3 <= q <= _LARGEST_Q and prime_power(q) is not None
-
-        if not fits(self.dim):
-            near = nearest_dims(self.dim, fits, smallest=8)
+        valid = (q * q - 1 for q in range(3, _LARGEST_Q + 1) if prime_power(q))
+        q = self.q
+        if q * q != self.dim + 1 or not 3 <= q <= _LARGEST_Q or prime_power(q) is None:
             raise DimensionError(
-                f"ReedSolomonSimplex needs dim = q² − 1 with a prime power q ≥ 3, not {self.dim}: "
-                f"take {near}."
+                "ReedSolomonSimplex needs dim = q² − 1 with a prime power q ≥ 3, "
+                f"not {self.dim}: take {nearest_dims(self.dim, valid)}."
             )
         elements = np.arange(self.q)
         field = make_field(self.q)

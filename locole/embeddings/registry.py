@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -79,4 +80,8 @@ def make_embedding(
     family = FAMILIES[name]
     if dim is None:
         dim = family.default_dim(int(np.maximum(n_classes, 1)))
+    known = inspect.signature(family.__init__).parameters
+    for option in options:
+        if option not in known:
+            raise LocoleError(f"{name} has no parameter {option!r}: leave it out.")
     return family(n_classes, dim, random_state=random_state, assignment=assignment, **options)

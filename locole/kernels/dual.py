@@ -3,12 +3,49 @@
 from __future__ import annotations
 
 from locole.kernels.jit import inline, kernel
-from locole.kernels.simd import WIDTH, broadcast, load, maximum, minimum, store, zeros
+from locole.kernels.simd import (
+    WIDTH,
+    broadcast,
+    fma,
+    fnma,
+    load,
+    maximum,
+    minimum,
+    prefetch,
+    store,
+    zeros,
+)
 
-__all__ = ["BLOCK", "dual_pass"]
+__all__ = ["BLOCK", "dual_pass", "fill_duals", "fill_weights"]
 
 #: Outputs solved side by side: four vectors, held in registers.
 BLOCK = 4 * WIDTH
+
+
+@inline
+def _load4(x, at):
+    return (
+        load(x, at),
+        load(x, at + WIDTH),
+        load(x, at + 2 * WIDTH),
+        load(x, at + 3 * WIDTH),
+    )
+
+
+@inline
+def _store4(x, at, a, b, c, d):
+    store(x, at, a)
+    store(x, at + WIDTH, b)
+    store(x, at + 2 * WIDTH, c)
+    store(x, at + 3 * WIDTH, d)
+
+
+@inline
+def _prefetch4(x, at):
+    prefetch(x, at)
+    prefetch(x, at + WIDTH)
+    prefetch(x, at + 2 * WIDTH)
+    prefetch(x, at + 3 * WIDTH)
 
 
 @inline
@@ -18,47 +55,95 @@ def _shrunk(v, l1):
 
 
 @inline
-def _load_shrunk(V, at, l1):
-    return (
-        _shrunk(load(V, at), l1),
-        _shrunk(load(V, at + WIDTH), l1),
-        _shrunk(load(V, at + 2 * WIDTH), l1),
-        _shrunk(load(V, at + 3 * WIDTH), l1),
-    )
+def _product(start, stop, indices, data, V, l1):
+    """``S_{l1}(V)ᵀ x`` for one sample; without a threshold the loads feed the sums directly."""
+    a = b = c = d = zeros(V)
+    if l1 == 0:
+        for k in range(start, stop):
+            x, at = broadcast(data[k]), indices[k] * BLOCK
+            a = fma(x, load(V, at), a)
+            b = fma(x, load(V, at + WIDTH), b)
+            c = fma(x, load(V, at + 2 * WIDTH), c)
+            d = fma(x, load(V, at + 3 * WIDTH), d)
+    else:
+        for k in range(start, stop):
+            x, at = broadcast(data[k]), indices[k] * BLOCK
+            a = fma(x, _shrunk(load(V, at), l1), a)
+            b = fma(x, _shrunk(load(V, at + WIDTH), l1), b)
+            c = fma(x, _shrunk(load(V, at + 2 * WIDTH), l1), c)
+            d = fma(x, _shrunk(load(V, at + 3 * WIDTH), l1), d)
+    return a, b, c, d
 
 
 @inline
-def _step(table, code, alpha, at, product, slope, size):
-    """Move one vector of duals to its maximum; return the move."""
-    old = load(alpha, at)
-    move = (load(table, code) - broadcast(slope) * old - product) * broadcast(size)
-    store(alpha, at, old + move)
-    return move
+def _residual(target, old, product, slope, scale):
+    """``y − slope·α − scale·product``: zero at the optimum."""
+    return fnma(broadcast(scale), product, fnma(broadcast(slope), old, target))
 
 
 @kernel
-def dual_pass(indptr, indices, data, order, slopes, sizes, table, codes, alpha, V, l1, scale):
+def dual_pass(
+    indptr, indices, data, order, weights, slopes, sizes, table, codes, alpha, V, l1, scale, squares
+):
     """One pass over the samples in the given order, for BLOCK outputs.
 
-    With v = Xᵀα and w = S_{l1}(v)·scale, scale = 1/(2 l2), the dual of sample i moves by
-    ``(y_i − slopes[i]·α_i − w·x_i)·sizes[i]``; slopes = 1/(2 weight), sizes = 1/(slope + ‖x_i‖²·scale).
+    With v = Xᵀα and w = S_{l1}(v)·scale, scale = 1/(2 l2), sample i has the residual
+    r = y_i − slopes[i]·α_i − w·x_i and moves by r·sizes[i], where slopes = 1/(2 weights) and
+    sizes = 1/(slopes + ‖x_i‖²·scale). The duality gap is Σ_i weights[i] r_i² (the Fenchel–Young gaps of
+    the squared loss; those of the penalty vanish because w is the gradient at v), so the residuals
+    met on the way, weighted and summed into ``squares`` (BLOCK numbers), are a running estimate of it.
 
     table : (labels · BLOCK,), codes : (samples,), alpha : (samples · BLOCK,), V : (features · BLOCK,).
     """
-    for i in order:
-        a = b = c = d = zeros(V)
-        for k in range(indptr[i], indptr[i + 1]):
-            x = broadcast(data[k])
-            p, q, r, s = _load_shrunk(V, indices[k] * BLOCK, l1)
-            a, b, c, d = a + x * p, b + x * q, c + x * r, d + x * s
-        f, at, code = broadcast(scale), i * BLOCK, codes[i] * BLOCK
-        a = _step(table, code, alpha, at, a * f, slopes[i], sizes[i])
-        b = _step(table, code + WIDTH, alpha, at + WIDTH, b * f, slopes[i], sizes[i])
-        c = _step(table, code + 2 * WIDTH, alpha, at + 2 * WIDTH, c * f, slopes[i], sizes[i])
-        d = _step(table, code + 3 * WIDTH, alpha, at + 3 * WIDTH, d * f, slopes[i], sizes[i])
-        for k in range(indptr[i], indptr[i + 1]):
-            x, at = broadcast(data[k]), indices[k] * BLOCK
-            store(V, at, load(V, at) + x * a)
-            store(V, at + WIDTH, load(V, at + WIDTH) + x * b)
-            store(V, at + 2 * WIDTH, load(V, at + 2 * WIDTH) + x * c)
-            store(V, at + 3 * WIDTH, load(V, at + 3 * WIDTH) + x * d)
+    e = f = g = h = zeros(V)
+    for n in range(order.size):
+        i = order[n]
+        start, stop = indptr[i], indptr[i + 1]
+        p, q, r, s = _product(start, stop, indices, data, V, l1)
+        at, size, slope = i * BLOCK, broadcast(sizes[i]), slopes[i]
+        t, u, v, w = _load4(table, codes[i] * BLOCK)
+        a, b, c, d = _load4(alpha, at)
+        p, q = _residual(t, a, p, slope, scale), _residual(u, b, q, slope, scale)
+        r, s = _residual(v, c, r, slope, scale), _residual(w, d, s, slope, scale)
+        weight = broadcast(weights[i])
+        e, f = fma(p * p, weight, e), fma(q * q, weight, f)
+        g, h = fma(r * r, weight, g), fma(s * s, weight, h)
+        p, q, r, s = p * size, q * size, r * size, s * size
+        _store4(alpha, at, a + p, b + q, c + r, d + s)
+        # While this sample's features are updated, those of the next are on their way.
+        following = order[min(n + 1, order.size - 1)]
+        _prefetch4(alpha, following * BLOCK)
+        _prefetch4(table, codes[following] * BLOCK)
+        ahead, end = indptr[following], indptr[following + 1]
+        for k in range(start, stop):
+            if ahead < end:
+                _prefetch4(V, indices[ahead] * BLOCK)
+                ahead += 1
+            x, to = broadcast(data[k]), indices[k] * BLOCK
+            a, b, c, d = _load4(V, to)
+            _store4(V, to, fma(x, p, a), fma(x, q, b), fma(x, r, c), fma(x, s, d))
+    _store4(squares, 0, e, f, g, h)
+
+
+@kernel
+def fill_weights(V, rank, l1, scale, first, width, out):
+    """``out[j, first : first + width] = S_{l1}(V[rank[j]])·scale``."""
+    for j in range(rank.size):
+        at = rank[j] * BLOCK
+        line = out[j]
+        for k in range(width):
+            v = V[at + k]
+            line[first + k] = (v - min(max(v, -l1), l1)) * scale
+
+
+@kernel
+def fill_duals(weights, rank, l1, scale, first, width, V):
+    """Invert `fill_weights`; where a weight is zero, so is V (any value within ±l1 would do)."""
+    V[:] = 0
+    for j in range(rank.size):
+        at = rank[j] * BLOCK
+        line = weights[j]
+        for k in range(width):
+            w = line[first + k]
+            if w != 0:
+                V[at + k] = w / scale + (l1 if w > 0 else -l1)

@@ -27,6 +27,7 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "prefetch",
     "store",
     "zeros",
 ]
@@ -85,6 +86,22 @@ def store(typingctx, array, index, value):
         return context.get_dummy_value()
 
     return types.void(array, types.intp, value), codegen
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Ask for the cache line of ``array[index]``, which will soon be read and written."""
+
+    def codegen(context, builder, signature, args):
+        byte, number = ir.IntType(8), ir.IntType(32)
+        pointer = _pointer(context, builder, signature.args[0], *args, byte)
+        function_type = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        # for reading, keep in all levels, data cache
+        builder.call(function, [pointer, *(ir.Constant(number, v) for v in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
 
 
 @intrinsic

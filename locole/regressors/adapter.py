@@ -45,6 +45,8 @@ class RegressorAdapter(TargetRegressor):
         Y = targets.rows(slice(None))
         self.regressor_ = clone(self.regressor).fit(X, Y, **weights)
         self.n_outputs_ = targets.shape[1]
+        if hasattr(self.regressor_, "n_features_in_"):
+            self.n_features_in_ = self.regressor_.n_features_in_
         return self
 
     def _weights(self, sample_weight: ArrayLike) -> dict[str, ArrayLike]:

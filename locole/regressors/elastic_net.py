@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from locole.blocks import map_row_blocks
 from locole.exceptions import LocoleError
-from locole.kernels.dual import BLOCK, dual_pass
+from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.regressors.base import TargetRegressor, TargetsLike, as_targets
+from locole.regressors.direct import solve_directly, suits_directly
+from locole.regressors.dual import DualSettings, solve_dual
+from locole.regressors.problem import Problem, make_problem
 
-__all__ = ["ElasticNetRegressor"]
+__all__ = ["RECIPES", "ElasticNetRegressor"]
 
-# Up to this many features or samples the normal equations are cheaper than any iteration.
-_SMALL = 256
-
-
-class _Problem(NamedTuple):
-    """Samples with positive weight, as the kernels want them."""
-
-    X: sp.csr_array
-    weight: NDArray[np.float64]
-    targets: TargetsLike
-    codes: NDArray[np.int64]
+#: The paper's settings (n = 360 Rademacher outputs): λ1, λ2 and passes.
+RECIPES: dict[str, dict[str, float]] = {
+    "lshtc1": {"l1": 0.1, "l2": 1.0, "max_passes": 20},
+    "dmoz": {"l1": 0.01, "l2": 0.01, "max_passes": 20},
+    "odp": {"l1": 0.01, "l2": 0.1, "max_passes": 40},
+}
 
 
 class ElasticNetRegressor(TargetRegressor):
@@ -43,21 +39,29 @@ class ElasticNetRegressor(TargetRegressor):
     ----------
     l1, l2 : float
         Penalties λ1 ≥ 0 and λ2 > 0.
-    passes : int
-        Passes over the data for each block of outputs.
-    fit_intercept : bool
-        Whether a constant feature is added (penalised like the others).
+    max_passes : int
+        Passes over the data for each block of outputs, at most.
+    tol : float
+        A block is done when its duality gap, as estimated on the way, is at most ``tol`` times its
+        objective at zero weights.
+    fit_intercept : bool or "auto"
+        Whether a constant feature is added (penalised like the others). ``"auto"``: if at least a
+        quarter of X is not zero, in whatever format; sparse features do better without.
+    recipe : {"lshtc1", "dmoz", "odp"}, optional
+        The paper's ``l1``, ``l2`` and ``max_passes`` for its three data sets, instead of the above.
     random_state : int
         Seed of the order in which samples are visited.
     n_jobs : int, optional
         Threads; the answer does not depend on it.
     verbose : int
-        Not used yet.
+        1 shows progress.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features, n_outputs)
+    coef_ : array of shape (n_features, n_outputs), or a CSR array if l1 > 0
     intercept_ : array of shape (n_outputs,)
+    history_ : list of dict
+        For each pass the relative duality ``gap`` and the CPU seconds; empty after a direct solution.
 
     Examples
     --------
@@ -73,17 +77,21 @@ class ElasticNetRegressor(TargetRegressor):
         self,
         *,
         l1: float = 0.0,
-        l2: float = 0.1,
-        passes: int = 10,
-        fit_intercept: bool = True,
+        l2: float = 0.02,
+        max_passes: int = 10,
+        tol: float = 1e-3,
+        fit_intercept: bool | Literal["auto"] = "auto",
+        recipe: str | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.l1 = l1
         self.l2 = l2
-        self.passes = passes
+        self.max_passes = max_passes
+        self.tol = tol
         self.fit_intercept = fit_intercept
+        self.recipe = recipe
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -92,100 +100,128 @@ class ElasticNetRegressor(TargetRegressor):
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Solve for all outputs."""
-        self._check_parameters()
+        settings = self._settings()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        problem = self._problem(X, as_targets(targets), sample_weight)
-        small = min(problem.X.shape) <= _SMALL and self.l1 == 0
-        W = self._solve_directly(problem) if small else self._solve_dual(problem)
-        self.coef_ = W[: X.shape[1]]
-        self.intercept_ = W[X.shape[1]] if self.fit_intercept else np.zeros(W.shape[1], W.dtype)
+        constant = _is_dense(X) if self.fit_intercept == "auto" else bool(self.fit_intercept)
+        problem = self._problem(X, targets, sample_weight, constant)
+        if suits_directly(problem, settings.l1):
+            W: Any = solve_directly(problem, settings.l2)
+            history: list[dict[str, float]] = []
+        else:
+            W, history = solve_dual(problem, settings)
+        self._set_weights(W, problem, constant)
+        self.history_ = history
         return self
+
+    def partial_fit(
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from more rows, starting where the last call ended.
+
+        The duals of earlier rows stay as they are and those of the new rows are optimised, so every
+        call adds its rows to the problem; a row given twice counts twice.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, targets, sample_weight)
+        settings = self._settings()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        problem = self._problem(X, targets, sample_weight, self._has_constant)
+        if problem.targets.shape[1] != self.n_outputs_:
+            raise LocoleError(
+                f"targets have {problem.targets.shape[1]} outputs, the model {self.n_outputs_}."
+            )
+        W, history = solve_dual(problem, settings, start=self._all_weights())
+        self._set_weights(W, problem, self._has_constant)
+        self.history_ = self.history_ + history
+        return self
+
+    def _problem(
+        self, X: Any, targets: Any, sample_weight: ArrayLike | None, constant: bool
+    ) -> Problem:
+        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        return make_problem(sp.csr_array(X), as_targets(targets), weight, constant=constant)
+
+    def _set_weights(self, W: Any, problem: Problem, constant: bool) -> None:
+        n = W.shape[0] - constant
+        last = np.zeros(W.shape[1], dtype=W.dtype)
+        if constant:
+            last = W[[n]].toarray().ravel() if sp.issparse(W) else W[n].copy()
+        self._weights, self._constant, self._has_constant = W[:n], last, constant
+        self.n_outputs_ = problem.targets.shape[1]
+
+    def _all_weights(self) -> Any:
+        """Weights with the constant feature as the last row, as the solvers have them."""
+        if not self._has_constant:
+            return self._weights
+        stack = sp.vstack if sp.issparse(self._weights) else np.vstack
+        W = stack([self._weights, self._constant[None, :]])
+        return sp.csr_array(W) if sp.issparse(W) else W
+
+    @property
+    def coef_(self) -> Any:
+        """Weights, shape (n_features, n_outputs)."""
+        return self._weights[:, : self.n_outputs_]
+
+    @property
+    def intercept_(self) -> NDArray:
+        """Constant part, shape (n_outputs,)."""
+        return self._constant[: self.n_outputs_]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_weights")
 
     def predict(self, X: Any) -> NDArray:
         """Return ``X @ coef_ + intercept_``."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(X @ self.coef_) + self.intercept_
-
-    def _check_parameters(self) -> None:
-        for name, value in (("l1", self.l1), ("l2", self.l2)):
-            if not isinstance(value, numbers.Real) or not np.isfinite(value) or value < 0:
-                raise LocoleError(f"{name} must be a number of at least 0, not {value!r}.")
-        if self.l2 == 0:
-            raise LocoleError("l2 must be positive: the dual needs it; take 1e-6 for nearly none.")
-        if not isinstance(self.passes, numbers.Integral) or self.passes < 1:
-            raise LocoleError(f"passes must be a whole number of at least 1, not {self.passes!r}.")
-
-    def _problem(self, X: Any, targets: TargetsLike, sample_weight: ArrayLike | None) -> _Problem:
-        if X.shape[0] != targets.shape[0]:
-            raise LocoleError(f"X has {X.shape[0]} rows but there are {targets.shape[0]} targets.")
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        W = self._weights
+        out = np.empty((X.shape[0], W.shape[1]), dtype=W.dtype)
+        out[:] = self._constant
+        if W.dtype == np.float64:
+            out += X @ W
+            return out
         X = sp.csr_array(X)
-        if self.fit_intercept:
-            ones = sp.csr_array(np.ones((X.shape[0], 1), dtype=X.dtype))
-            X = sp.csr_array(sp.hstack([X, ones], format="csr"))
-        kept = np.flatnonzero(weight > 0)
-        if kept.size == 0:
-            raise LocoleError("all sample weights are zero: give some samples a positive weight.")
-        if kept.size < X.shape[0]:
-            X = X[kept]
-        return _Problem(X, weight[kept].astype(np.float64), targets, targets.codes[kept])
+        data = X.data.astype(np.float32, copy=False)
+        if sp.issparse(W):
+            add_sparse_product(X.indptr, X.indices, data, W.indptr, W.indices, W.data, 0, out)
+        else:
+            width = W.shape[1]
+            add_dense_product(X.indptr, X.indices, data, W.ravel(), width, 0, out.ravel())
+        return out[:, : self.n_outputs_]
 
-    def _solve_directly(self, problem: _Problem) -> NDArray:
-        """Normal equations of the ridge problem, of the smaller of both sizes."""
-        X = problem.X.astype(np.float64)
-        root = np.sqrt(problem.weight)
-        X = sp.csr_array(X.multiply(root[:, None]))
-        if X.shape[1] <= X.shape[0]:
-            gram = (X.T @ X).toarray() + self.l2 * np.eye(X.shape[1])
-            # Targets depend on the code only: sum the features of each code first.
-            n, table = X.shape[0], problem.targets.table(0, problem.targets.shape[1])
-            member = sp.csr_array(
-                (root, problem.codes, np.arange(n + 1)), shape=(n, table.shape[0])
+    def _settings(self) -> DualSettings:
+        values: dict[str, Any] = {"l1": self.l1, "l2": self.l2, "max_passes": self.max_passes}
+        if self.recipe is not None:
+            if self.recipe not in RECIPES:
+                names = ", ".join(RECIPES)
+                raise LocoleError(f"unknown recipe {self.recipe!r}: take one of {names}.")
+            values = dict(RECIPES[self.recipe])
+        for name, value in (*values.items(), ("tol", self.tol)):
+            if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
+                raise LocoleError(f"{name} must be a number of at least 0, not {value!r}.")
+        if values["l2"] == 0:
+            raise LocoleError("l2 must be positive: the dual needs it; take 1e-6 for nearly none.")
+        if not isinstance(values["max_passes"], numbers.Integral) or values["max_passes"] < 1:
+            raise LocoleError(
+                f"max_passes must be a whole number of at least 1, not {values['max_passes']!r}."
             )
-            right = np.asarray((X.T @ member) @ table.astype(np.float64))
-            return scipy.linalg.solve(gram, right, assume_a="pos")
-        gram = (X @ X.T).toarray() + self.l2 * np.eye(X.shape[0])
-        table = problem.targets.table(0, problem.targets.shape[1])
-        Y = table[problem.codes].astype(np.float64) * root[:, None]
-        return np.asarray(X.T @ scipy.linalg.solve(gram, Y, assume_a="pos"))
+        return DualSettings(
+            l1=float(values["l1"]),
+            l2=float(values["l2"]),
+            max_passes=int(values["max_passes"]),
+            tol=float(self.tol),
+            seed=int(self.random_state),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
 
-    def _solve_dual(self, problem: _Problem) -> NDArray:
-        """Dual coordinate ascent, one block of outputs after the other or side by side."""
-        X = problem.X.astype(np.float32)
-        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-        scale = 1 / (2 * self.l2)
-        slopes = 1 / (2 * problem.weight)
-        sizes = 1 / (slopes + squares * scale)
-        rng = np.random.default_rng(self.random_state)
-        orders = [rng.permutation(X.shape[0]) for _ in range(self.passes)]
-        n_outputs = problem.targets.shape[1]
-        W = np.empty((X.shape[1], n_outputs), dtype=np.float32)
 
-        def solve_block(outputs: slice) -> None:
-            width = outputs.stop - outputs.start
-            table = problem.targets.table(outputs.start, outputs.stop).astype(np.float32)
-            padded = np.zeros((table.shape[0], BLOCK), dtype=np.float32)
-            padded[:, :width] = table
-            alpha = np.zeros(X.shape[0] * BLOCK, dtype=np.float32)
-            V = np.zeros(X.shape[1] * BLOCK, dtype=np.float32)
-            for order in orders:
-                dual_pass(
-                    X.indptr,
-                    X.indices,
-                    X.data,
-                    order,
-                    slopes.astype(np.float32),
-                    sizes.astype(np.float32),
-                    padded.ravel(),
-                    problem.codes,
-                    alpha,
-                    V,
-                    np.float32(self.l1),
-                    np.float32(scale),
-                )
-            v = V.reshape(-1, BLOCK)[:, :width]
-            W[:, outputs] = np.sign(v) * np.maximum(np.abs(v) - self.l1, 0) * scale
-
-        map_row_blocks(solve_block, n_outputs, block=BLOCK, n_jobs=self.n_jobs)
-        return W
+def _is_dense(X: Any) -> bool:
+    """Whether at least a quarter of the entries are not zero."""
+    filled = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+    return bool(4 * filled >= X.shape[0] * X.shape[1])

@@ -1,0 +1,205 @@
+"""Dual coordinate ascent for all outputs: blocks of outputs in turn or side by side."""
+
+from __future__ import annotations
+
+import queue
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from locole.blocks import map_blocks, n_threads
+from locole.kernels.dual import BLOCK, dual_pass, fill_duals, fill_weights
+from locole.kernels.simd import WIDTH, aligned
+from locole.regressors.problem import Problem
+
+__all__ = ["DualSettings", "padded_width", "solve_dual"]
+
+
+class DualSettings(NamedTuple):
+    """Penalties and stopping rule."""
+
+    l1: float
+    l2: float
+    max_passes: int
+    tol: float
+    seed: int
+    n_jobs: int | None
+    verbose: int
+
+
+class _Prepared(NamedTuple):
+    """What all blocks of outputs share."""
+
+    X: sp.csr_array
+    rank: NDArray[np.int64]
+    weights: NDArray[np.float32]
+    slopes: NDArray[np.float32]
+    sizes: NDArray[np.float32]
+
+
+class _Room(NamedTuple):
+    """Working memory of one thread, used for one block after the other."""
+
+    alpha: NDArray[np.float32]
+    V: NDArray[np.float32]
+
+
+def padded_width(n_outputs: int) -> int:
+    """Outputs rounded up to whole vectors."""
+    return -(-n_outputs // WIDTH) * WIDTH
+
+
+def solve_dual(
+    problem: Problem, settings: DualSettings, *, start: Any = None
+) -> tuple[NDArray[np.float32] | sp.csr_array, list[dict[str, float]]]:
+    """Weights and one record a pass.
+
+    Parameters
+    ----------
+    problem : Problem
+        The samples.
+    settings : DualSettings
+        Penalties and stopping rule.
+    start : array or CSR of shape (n_features, n_outputs or more), optional
+        Weights learnt from other samples, whose duals stay as they are: the result is the better
+        solution for all samples that moving the new ones' duals can reach.
+
+    Returns
+    -------
+    weights : array of shape (n_features, padded_width(n_outputs)) or CSR if l1 > 0
+    history : list of dict
+        ``gap`` (running estimate of the duality gap, relative to the objective at zero weights),
+        ``cpu_s`` and ``examples_per_s``, summed over the blocks that made this pass.
+    """
+    shared = _prepare(problem, settings)
+    n_outputs = problem.targets.shape[1]
+    n_features = shared.rank.size
+    dense = settings.l1 == 0
+    W = np.empty((n_features, padded_width(n_outputs)) if dense else (0, 0), dtype=np.float32)
+    rooms: queue.SimpleQueue[_Room] = queue.SimpleQueue()
+    for _ in range(min(n_threads(settings.n_jobs), -(-n_outputs // BLOCK))):
+        rooms.put(_make_room(shared.X))
+
+    def solve_block(outputs: slice) -> tuple[list[dict[str, float]], sp.csc_array | None]:
+        room = rooms.get()
+        try:
+            _set_start(shared, settings, outputs, room, start)
+            history = _solve_block(problem, shared, settings, outputs, room)
+            return history, _write_out(shared, settings, outputs, room, W)
+        finally:
+            rooms.put(room)
+
+    description = "elastic net" if settings.verbose else None
+    parts = map_blocks(
+        solve_block, n_outputs, block=BLOCK, n_jobs=settings.n_jobs, description=description
+    )
+    history = _merged([part[0] for part in parts])
+    if dense:
+        return W, history
+    return sp.csr_array(sp.hstack([part[1] for part in parts], format="csr")), history
+
+
+def _prepare(problem: Problem, settings: DualSettings) -> _Prepared:
+    X = problem.X
+    # Frequent features first: what is used most then shares pages and cache lines.
+    counts = np.bincount(X.indices, minlength=X.shape[1])
+    rank = np.empty(X.shape[1], dtype=np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(X.shape[1])
+    data = X.data.astype(np.float32, copy=False)
+    indices = rank.astype(X.indices.dtype)[X.indices]
+    squares = np.add.reduceat(np.append(np.square(data, dtype=np.float64), 0.0), X.indptr[:-1]) * (
+        np.diff(X.indptr) > 0
+    )
+    slopes = 1 / (2 * problem.weight)
+    sizes = 1 / (slopes + squares / (2 * settings.l2))
+    return _Prepared(
+        sp.csr_array((data, indices, X.indptr), shape=X.shape),
+        rank,
+        *(v.astype(np.float32) for v in (problem.weight, slopes, sizes)),
+    )
+
+
+def _make_room(X: sp.csr_array) -> _Room:
+    like = np.empty(0, dtype=np.float32)
+    return _Room(aligned(X.shape[0] * BLOCK, like), aligned(X.shape[1] * BLOCK, like))
+
+
+def _set_start(
+    shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room, start: Any
+) -> None:
+    """Duals of the samples are zero; V is zero or what the given weights came from."""
+    room.alpha[:] = 0
+    if start is None:
+        room.V[:] = 0
+        return
+    part = start[:, outputs]
+    part = np.ascontiguousarray(part.toarray() if sp.issparse(part) else part, dtype=np.float32)
+    width = outputs.stop - outputs.start
+    l1, scale = np.float32(settings.l1), np.float32(1 / (2 * settings.l2))
+    fill_duals(part, shared.rank, l1, scale, 0, width, room.V)
+
+
+def _solve_block(
+    problem: Problem, shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room
+) -> list[dict[str, float]]:
+    """Passes over the data for one block until its gap is small enough."""
+    width = outputs.stop - outputs.start
+    piece = problem.targets.table(outputs.start, outputs.stop)
+    table = np.zeros((len(piece), BLOCK), dtype=np.float32)
+    table[:, :width] = piece
+    norm = problem.target_norm(table)
+    X, history = shared.X, []
+    squares = np.empty(BLOCK, dtype=np.float32)
+    for number in range(settings.max_passes):
+        start = time.thread_time()
+        order = np.random.default_rng([settings.seed, number]).permutation(X.shape[0])
+        dual_pass(
+            X.indptr,
+            X.indices,
+            X.data,
+            order,
+            shared.weights,
+            shared.slopes,
+            shared.sizes,
+            table.ravel(),
+            problem.codes,
+            room.alpha,
+            room.V,
+            np.float32(settings.l1),
+            np.float32(1 / (2 * settings.l2)),
+            squares,
+        )
+        gap = float(squares.sum(dtype=np.float64))
+        history.append({"gap": gap, "norm": norm, "cpu_s": time.thread_time() - start})
+        if gap <= settings.tol * norm:
+            break
+    return history
+
+
+def _write_out(
+    shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room, W: NDArray
+) -> sp.csc_array | None:
+    """Turn a block's V into weights: into W, or into a sparse block of their own."""
+    width = outputs.stop - outputs.start
+    l1, scale = np.float32(settings.l1), np.float32(1 / (2 * settings.l2))
+    if settings.l1 == 0:
+        fill_weights(room.V, shared.rank, l1, scale, outputs.start, width, W)
+        return None
+    block = np.empty((shared.rank.size, width), dtype=np.float32)
+    fill_weights(room.V, shared.rank, l1, scale, 0, width, block)
+    return sp.csc_array(block)
+
+
+def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
+    """One record a pass from those of the blocks; a block that had stopped keeps its last gap."""
+    total_norm = sum(history[0]["norm"] for history in histories) or 1.0
+    merged = []
+    for number in range(max(map(len, histories))):
+        at = [history[min(number, len(history) - 1)] for history in histories]
+        made = [history[number] for history in histories if number < len(history)]
+        cpu_s = sum(record["cpu_s"] for record in made)
+        merged.append({"gap": sum(r["gap"] for r in at) / total_norm, "cpu_s": cpu_s})
+    return merged
