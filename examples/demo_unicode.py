@@ -247,7 +247,7 @@ def main(n_labels: int) -> None:
     print(f"training rows  {X_train.shape[0]:,} with {X_train.shape[1]:,} features")
     print(f"test queries   {len(test):,}, for example {test[0][0]!r} for {names[test[0][1]]!r}")
 
-    regressor = ElasticNetRegressor(l2=1.0, passes=5, fit_intercept=False, n_jobs=-1)
+    regressor = ElasticNetRegressor(l2=1.0, max_passes=5, n_jobs=-1)
     classifier = LocoleClassifier("kerdock", dim=256, regressor=regressor, n_jobs=-1)
     start = time.perf_counter()
     classifier.fit(X_train, y_train)

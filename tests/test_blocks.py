@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from locole.blocks import map_row_blocks, n_threads
+from locole.blocks import map_blocks, n_threads
 from locole.exceptions import LocoleError
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -20,7 +20,7 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 
 @given(st.integers(0, 50), st.integers(1, 20), st.sampled_from([None, 1, 2, 3, -1]))
 def test_blocks_cover_the_rows_once_and_in_order(n_rows, block, n_jobs):
-    slices = map_row_blocks(lambda rows: rows, n_rows, block=block, n_jobs=n_jobs)
+    slices = map_blocks(lambda rows: rows, n_rows, block=block, n_jobs=n_jobs)
     assert [i for rows in slices for i in range(n_rows)[rows]] == list(range(n_rows))
     assert all(0 < rows.stop - rows.start <= block for rows in slices)
     assert all(rows.stop - rows.start == block for rows in slices[:-1])
@@ -31,17 +31,17 @@ def test_results_keep_their_order_when_early_ones_are_late():
         time.sleep(0.02 if rows.start == 0 else 0)
         return rows.start
 
-    assert map_row_blocks(slow_start, 8, block=1, n_jobs=4) == list(range(8))
+    assert map_blocks(slow_start, 8, block=1, n_jobs=4) == list(range(8))
 
 
 def test_one_thread_is_the_callers():
-    names = map_row_blocks(lambda rows: threading.current_thread(), 5, block=2)
+    names = map_blocks(lambda rows: threading.current_thread(), 5, block=2)
     assert set(names) == {threading.current_thread()}
 
 
 def test_several_threads_work_at_the_same_time():
     barrier = threading.Barrier(3, timeout=10)
-    assert len(map_row_blocks(lambda rows: barrier.wait(), 3, block=1, n_jobs=3)) == 3
+    assert len(map_blocks(lambda rows: barrier.wait(), 3, block=1, n_jobs=3)) == 3
 
 
 def test_linear_algebra_inside_threads_takes_one_thread_each():
@@ -51,7 +51,7 @@ def test_linear_algebra_inside_threads_takes_one_thread_each():
     np.ones((2, 2)) @ np.ones((2, 2))  # a BLAS is there
     with threadpool_limits(2):
         before = most_threads(slice(0))
-        assert set(map_row_blocks(most_threads, 4, block=1, n_jobs=2)) == {1}
+        assert set(map_blocks(most_threads, 4, block=1, n_jobs=2)) == {1}
         assert most_threads(slice(0)) == before
 
 
@@ -62,7 +62,7 @@ def test_an_exception_reaches_the_caller(n_jobs):
             raise KeyError("row 3")
 
     with pytest.raises(KeyError, match="row 3"):
-        map_row_blocks(fail, 10, block=1, n_jobs=n_jobs)
+        map_blocks(fail, 10, block=1, n_jobs=n_jobs)
 
 
 def test_after_an_exception_no_new_block_starts():
@@ -75,7 +75,7 @@ def test_after_an_exception_no_new_block_starts():
         time.sleep(0.02)
 
     with pytest.raises(KeyError, match="first"):
-        map_row_blocks(fail, 200, block=1, n_jobs=2)
+        map_blocks(fail, 200, block=1, n_jobs=2)
     assert len(started) < 100
 
 

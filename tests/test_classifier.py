@@ -36,7 +36,7 @@ def test_every_embedding_learns(embedding):
     [
         "auto",
         "elastic_net",
-        ElasticNetRegressor(l1=0.01, l2=0.5, passes=20),
+        ElasticNetRegressor(l1=0.01, l2=0.5, max_passes=20),
         Ridge(),
         LinearRegression(),
         MultiTaskElasticNet(alpha=0.001),

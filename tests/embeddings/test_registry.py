@@ -59,14 +59,14 @@ def test_a_full_nelson_code_names_a_larger_degree():
 @pytest.mark.parametrize(
     ("name", "dim", "part"),
     [
-        ("nelson", 15, "prime dim above 2, not 15: take 13 and 17"),
+        ("nelson", 15, "prime dim above 2, not 15: take 13 or 17"),
         ("nelson", 2, "not 2: take 3"),
-        ("kerdock", 32, "power of 4, at least 4, as dim, not 32: take 16 and 64"),
+        ("kerdock", 32, "power of 4, at least 4, as dim, not 32: take 16 or 64"),
         ("kerdock", 1, "not 1: take 4"),
         ("delsarte_goethals", 4, "at least 16, as dim, not 4: take 16"),
-        ("gold", 16, "odd power, at least 8, not 16: take 8 and 32"),
+        ("gold", 16, "odd power, at least 8, not 16: take 8 or 32"),
         ("gold", 2, "not 2: take 8"),
-        ("reed_solomon", 35, "prime power q ≥ 3, not 35: take 24 and 48"),
+        ("reed_solomon", 35, "prime power q ≥ 3, not 35: take 24 or 48"),
         ("reed_solomon", 3, "not 3: take 8"),
     ],
 )
@@ -84,3 +84,22 @@ def test_nelsons_degree_is_at_least_two(r):
 def test_nelsons_dim_exceeds_its_degree():
     with pytest.raises(DimensionError, match="above 5, not 5: take 7"):
         Nelson(5, dim=5, r=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "dim", "near"),
+    [
+        ("kerdock", 10**9, "1048576"),
+        ("gold", 10**9, "524288"),
+        ("nelson", 2**31, "2147483647"),
+        ("reed_solomon", 20_000_000, "16777215"),
+    ],
+)
+def test_absurd_dims_are_refused_at_once(name, dim, near):
+    with pytest.raises(DimensionError, match=f"take {near}"):
+        make_embedding(name, 10, dim=dim)
+
+
+def test_unknown_options_are_named():
+    with pytest.raises(LocoleError, match="kerdock has no parameter 'r'"):
+        make_embedding("kerdock", 10, r=3)

@@ -1,0 +1,41 @@
+"""Products of sparse rows with dense and sparse weights, against scipy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from locole.kernels.product import add_dense_product, add_sparse_product
+
+
+def rows(n_rows=23, n_features=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n_rows, n_features), density=0.2, rng=rng, format="csr")
+    return X.astype(np.float32), rng
+
+
+@pytest.mark.parametrize("width", [16, 48, 64, 112, 256])
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_dense(width, index_type):
+    X, rng = rows()
+    W = rng.normal(size=(40, width)).astype(np.float32)
+    out = rng.normal(size=(23, width)).astype(np.float32)
+    expected = out + X @ W
+    indptr, indices = X.indptr.astype(index_type), X.indices.astype(index_type)
+    add_dense_product(indptr, indices, X.data, W.ravel(), width, 0, out.ravel())
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_dense_from_a_later_row_on():
+    X, rng = rows()
+    W = rng.normal(size=(40, 32)).astype(np.float32)
+    out = np.zeros((5, 32), dtype=np.float32)
+    add_dense_product(X.indptr, X.indices, X.data, W.ravel(), 32, 9, out.ravel())
+    np.testing.assert_allclose(out, X[9:14] @ W, rtol=1e-5, atol=1e-5)
+
+
+def test_sparse():
+    X, rng = rows()
+    W = sp.random_array((40, 21), density=0.3, rng=rng, format="csr").astype(np.float32)
+    out = np.zeros((23, 21), dtype=np.float32)
+    add_sparse_product(X.indptr, X.indices, X.data, W.indptr, W.indices, W.data, 0, out)
+    np.testing.assert_allclose(out, (X @ W).toarray(), rtol=1e-5, atol=1e-5)
