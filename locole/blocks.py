@@ -6,9 +6,10 @@ import numbers
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from locole.exceptions import LocoleError
 from locole.progress import track
@@ -48,11 +49,11 @@ def map_blocks(
     # One BLAS thread in either case: threads times BLAS threads would oversubscribe the cores, and
     # a product's last bit depends on their number. OpenMP counts for each thread.
     if threads <= 1:
-        with threadpool_limits(1):
+        with _one_blas_thread():
             return [function(part) for part in _shown(slices, description)]
     with (
-        threadpool_limits(1),
-        ThreadPoolExecutor(threads, initializer=threadpool_limits, initargs=(1,)) as pool,
+        _one_blas_thread(),
+        ThreadPoolExecutor(threads, initializer=_one_blas_thread) as pool,
     ):
         futures = [pool.submit(function, part) for part in slices]
         try:
@@ -60,6 +61,17 @@ def map_blocks(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _one_blas_thread() -> Any:
+    """Limit the libraries' own threads to one, until the context ends."""
+    return _controller().limit(limits=1)
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    # Looking for the loaded libraries takes milliseconds: once is enough.
+    return ThreadpoolController()
 
 
 def _shown(items: list, description: str | None) -> Iterable:

@@ -49,9 +49,12 @@ def all_scores(embedding: Codebook, Z: NDArray, decoder: Decoder) -> NDArray[np.
 
 def _scaled(Z: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Scale rows by powers of two (which is exact) so that their largest entry is near 1."""
-    Z = Z.astype(np.float64, copy=False)
-    _, exponent = np.frexp(np.abs(Z).max(axis=1, initial=0.0))
-    return np.ldexp(Z, -exponent[:, None]), exponent
+    largest = np.maximum(Z.max(axis=1, initial=0.0), -Z.min(axis=1, initial=0.0))
+    _, exponent = np.frexp(largest.astype(np.float64))
+    if np.abs(exponent).max(initial=0) > 1000:  # the power of two itself would overflow
+        return np.ldexp(Z.astype(np.float64), -exponent[:, None]), exponent
+    power = np.ldexp(1.0, -exponent)
+    return np.multiply(Z, power[:, None], dtype=np.float64), exponent
 
 
 def _rank_scanned(
@@ -59,7 +62,7 @@ def _rank_scanned(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     best = Best.empty(Z.shape[0], k + _SPARE)
     decoder.scan(embedding, Z.astype(np.float32), best)
-    norms = np.linalg.norm(Z, axis=1)
+    norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
     doubt = (2 * decoder.scan_error(embedding) + TIE) * norms
     near = best.scores >= (best.scores[:, k - 1].astype(np.float64) - doubt)[:, None]
     near &= best.codes >= 0

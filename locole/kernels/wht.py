@@ -112,9 +112,46 @@ def transform_wht(x, n):
 
 
 @inline
-def _flip(lanes, sign, work):
-    for x in range(sign.size):
-        store(work, place(x), load(lanes, place(x)) * broadcast(sign[x]))
+def _signed(lanes, sign, x):
+    return load(lanes, place(x)) * broadcast(sign[x])
+
+
+@inline
+def _signed_column4(lanes, sign, x, step):
+    return _butterfly4(
+        _signed(lanes, sign, x),
+        _signed(lanes, sign, x + step),
+        _signed(lanes, sign, x + 2 * step),
+        _signed(lanes, sign, x + 3 * step),
+    )
+
+
+@kernel
+def _flip(lanes, sign, work, chunk):
+    """Flip signs on the way into the first pass; return the length of the sub-transforms left."""
+    n = sign.size
+    if n >= 16 * chunk and n > chunk:
+        height = n // 16
+        w = place(height)
+        for j in range(height):
+            a = _signed_column4(lanes, sign, j, 4 * height)
+            b = _signed_column4(lanes, sign, j + height, 4 * height)
+            c = _signed_column4(lanes, sign, j + 2 * height, 4 * height)
+            d = _signed_column4(lanes, sign, j + 3 * height, 4 * height)
+            at = place(j)
+            _store4(work, at, w, _butterfly4(a[0], b[0], c[0], d[0]))
+            _store4(work, at + 4 * w, w, _butterfly4(a[1], b[1], c[1], d[1]))
+            _store4(work, at + 8 * w, w, _butterfly4(a[2], b[2], c[2], d[2]))
+            _store4(work, at + 12 * w, w, _butterfly4(a[3], b[3], c[3], d[3]))
+        return height
+    if n >= 4 * chunk:
+        height = n // 4
+        for j in range(height):
+            _store4(work, place(j), place(height), _signed_column4(lanes, sign, j, height))
+        return height
+    for x in range(n):
+        store(work, place(x), _signed(lanes, sign, x))
+    return n
 
 
 @kernel
@@ -134,8 +171,8 @@ def scan_wht(Z, signs, first, n_columns, labels, best_scores, best_codes):
         thresholds(best_scores, start, count, least)
         for b in range(signs.shape[0]):
             column = first + b * n
-            _flip(lanes, signs[b], work)
-            _transform_down_to(work, n, n, chunk)
+            size = _flip(lanes, signs[b], work, chunk)
+            _transform_down_to(work, n, size, chunk)
             for x in range(0, min(n, n_columns - column), chunk):
                 at, width = place(x), min(chunk, n_columns - column - x)
                 _transform_chunk(work, at, chunk)
@@ -158,13 +195,16 @@ def scan_wht(Z, signs, first, n_columns, labels, best_scores, best_codes):
 def wht_scores(Z, signs, out):
     """Fill ``out`` (rows, bases · n) with the unscaled scores of whole bases."""
     rows, n = Z.shape
+    chunk = min(n, CHUNK)
     lanes, work = make_lanes(n, Z), make_lanes(n, Z)
     for start in range(0, rows, LANES):
         count = min(LANES, rows - start)
         load_rows(Z, start, count, lanes)
         for b in range(signs.shape[0]):
-            _flip(lanes, signs[b], work)
-            transform_wht(work, n)
+            size = _flip(lanes, signs[b], work, chunk)
+            _transform_down_to(work, n, size, chunk)
+            for x in range(0, n, chunk):
+                _transform_chunk(work, place(x), chunk)
             for i in range(count):
                 for x in range(n):
                     out[start + i, b * n + x] = work[place(x) + i]

@@ -1,0 +1,88 @@
+"""Tables of the documentation, made from the committed records: ``python benchmarks/tables.py``.
+
+A table stands between ``<!-- table: name -->`` and ``<!-- end -->``; a test compares it with the record.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "benchmarks" / "records"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """Lay out a table, numbers to the right."""
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def decoding(record: dict[str, Any]) -> str:
+    """Our decoders beside the BLAS product."""
+    head = ["embedding", "real outputs", "labels", "µs a point", "BLAS µs", "ratio"]
+    head += ["extra MB", "BLAS MB"]
+    rows = [
+        [
+            f"{r['embedding']}-{r['dim']}",
+            f"{r['real_dim']:,}",
+            f"{r['n_classes']:,}",
+            f"{r['us_per_point']:.0f}",
+            f"{r['blas_us_per_point']:.0f}",
+            f"{r['speedup']:.1f}",
+            f"{r['extra_bytes'] / 1e6:.0f}",
+            f"{r['blas_bytes'] / 1e6:.0f}",
+        ]
+        for r in record["decoding"]
+    ]
+    return markdown(head, rows)
+
+
+def limits(record: dict[str, Any]) -> str:
+    """How far each decoder is from what the machine could do."""
+    names = {
+        "add_rate": "additions in registers",
+        "gemm_rate": "BLAS arithmetic",
+        "load_rate": "additions from the second-level cache",
+    }
+    rows = [
+        [
+            f"{r['embedding']}-{r['dim']}",
+            names[r["limit"]],
+            f"{record['limits'][r['limit']] / 1e9:.0f} G/s",
+            f"{r['fraction_of_limit']:.0%}",
+        ]
+        for r in record["decoding"]
+    ]
+    return markdown(["embedding", "limit", "measured limit", "reached"], rows)
+
+
+#: name of a table → (record it comes from, function that makes it)
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "decoding": ("core.json", decoding),
+    "limits": ("core.json", limits),
+}
+
+
+def filled(text: str) -> str:
+    """Return the page with every table made anew."""
+
+    def table(match: re.Match[str]) -> str:
+        file, make = TABLES[match[2]]
+        return match[1] + make(json.loads((RECORDS / file).read_text())) + match[3]
+
+    return _MARKED.sub(table, text)
+
+
+def main() -> None:
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))
+
+
+if __name__ == "__main__":
+    main()
