@@ -83,7 +83,21 @@ def _residual(target, old, product, slope, scale):
 
 @kernel
 def dual_pass(
-    indptr, indices, data, order, weights, slopes, sizes, table, codes, alpha, V, l1, scale, squares
+    indptr,
+    indices,
+    data,
+    order,
+    weights,
+    slopes,
+    sizes,
+    table,
+    codes,
+    alpha,
+    V,
+    l1,
+    scale,
+    squares,
+    gains,
 ):
     """One pass over the samples in the given order, for BLOCK outputs.
 
@@ -92,10 +106,12 @@ def dual_pass(
     sizes = 1/(slopes + ‖x_i‖²·scale). The duality gap is Σ_i weights[i] r_i² (the Fenchel–Young gaps of
     the squared loss; those of the penalty vanish because w is the gradient at v), so the residuals
     met on the way, weighted and summed into ``squares`` (BLOCK numbers), are a running estimate of it.
+    A move raises the dual objective by ½ r²·sizes[i] (or more, if l1 > 0); ``gains`` are their sums.
 
     table : (labels · BLOCK,), codes : (samples,), alpha : (samples · BLOCK,), V : (features · BLOCK,).
     """
     e = f = g = h = zeros(V)
+    t0 = t1 = t2 = t3 = zeros(V)
     for n in range(order.size):
         i = order[n]
         start, stop = indptr[i], indptr[i + 1]
@@ -108,6 +124,8 @@ def dual_pass(
         weight = broadcast(weights[i])
         e, f = fma(p * p, weight, e), fma(q * q, weight, f)
         g, h = fma(r * r, weight, g), fma(s * s, weight, h)
+        t0, t1 = fma(p * p, size, t0), fma(q * q, size, t1)
+        t2, t3 = fma(r * r, size, t2), fma(s * s, size, t3)
         p, q, r, s = p * size, q * size, r * size, s * size
         _store4(alpha, at, a + p, b + q, c + r, d + s)
         # While this sample's features are updated, those of the next are on their way.
@@ -115,14 +133,15 @@ def dual_pass(
         _prefetch4(alpha, following * BLOCK)
         _prefetch4(table, codes[following] * BLOCK)
         ahead, end = indptr[following], indptr[following + 1]
-        for k in range(start, stop):
+        for at in range(start, stop):
             if ahead < end:
                 _prefetch4(V, indices[ahead] * BLOCK)
                 ahead += 1
-            x, to = broadcast(data[k]), indices[k] * BLOCK
+            x, to = broadcast(data[at]), indices[at] * BLOCK
             a, b, c, d = _load4(V, to)
             _store4(V, to, fma(x, p, a), fma(x, q, b), fma(x, r, c), fma(x, s, d))
     _store4(squares, 0, e, f, g, h)
+    _store4(gains, 0, t0, t1, t2, t3)
 
 
 @kernel

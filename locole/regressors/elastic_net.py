@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.regressors.base import TargetRegressor, TargetsLike, as_targets
 from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
+from locole.regressors.penalty import choose_l2
 from locole.regressors.problem import Problem, make_problem
 
 __all__ = ["RECIPES", "ElasticNetRegressor"]
@@ -37,8 +39,11 @@ class ElasticNetRegressor(TargetRegressor):
 
     Parameters
     ----------
-    l1, l2 : float
-        Penalties λ1 ≥ 0 and λ2 > 0.
+    l1 : float
+        Penalty λ1 ≥ 0; a positive one gives sparse weights.
+    l2 : float or "auto"
+        Penalty λ2 > 0; ``"auto"`` takes the one with the smallest error on some rows held out (see
+        `locole.regressors.penalty`) and leaves it in ``l2_`` with the reason in ``l2_reason_``.
     max_passes : int
         Passes over the data for each block of outputs, at most.
     tol : float
@@ -60,8 +65,11 @@ class ElasticNetRegressor(TargetRegressor):
     ----------
     coef_ : array of shape (n_features, n_outputs), or a CSR array if l1 > 0
     intercept_ : array of shape (n_outputs,)
+    l2_, l2_reason_ : float, str
+        The penalty λ2 in use and where it came from.
     history_ : list of dict
-        For each pass the relative duality ``gap`` and the CPU seconds; empty after a direct solution.
+        For each pass the relative duality ``gap`` and dual ``objective``, ``cpu_s`` and
+        ``examples_per_s``; empty after a direct solution.
 
     Examples
     --------
@@ -77,7 +85,7 @@ class ElasticNetRegressor(TargetRegressor):
         self,
         *,
         l1: float = 0.0,
-        l2: float = 0.02,
+        l2: float | Literal["auto"] = "auto",
         max_passes: int = 10,
         tol: float = 1e-3,
         fit_intercept: bool | Literal["auto"] = "auto",
@@ -104,6 +112,7 @@ class ElasticNetRegressor(TargetRegressor):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         constant = _is_dense(X) if self.fit_intercept == "auto" else bool(self.fit_intercept)
         problem = self._problem(X, targets, sample_weight, constant)
+        settings = self._chosen(problem, settings)
         if suits_directly(problem, settings.l1):
             W: Any = solve_directly(problem, settings.l2)
             history: list[dict[str, float]] = []
@@ -123,7 +132,7 @@ class ElasticNetRegressor(TargetRegressor):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)
-        settings = self._settings()
+        settings = self._settings()._replace(l2=self.l2_)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         problem = self._problem(X, targets, sample_weight, self._has_constant)
         if problem.targets.shape[1] != self.n_outputs_:
@@ -134,6 +143,16 @@ class ElasticNetRegressor(TargetRegressor):
         self._set_weights(W, problem, self._has_constant)
         self.history_ = self.history_ + history
         return self
+
+    def _chosen(self, problem: Problem, settings: DualSettings) -> DualSettings:
+        """Settings with λ2 filled in."""
+        if settings.l2 > 0:
+            self.l2_, self.l2_reason_ = settings.l2, "l2 as given"
+        else:
+            self.l2_, self.l2_reason_ = choose_l2(problem, settings)
+            if self.verbose:
+                print(self.l2_reason_, file=sys.stderr)
+        return settings._replace(l2=self.l2_)
 
     def _problem(
         self, X: Any, targets: Any, sample_weight: ArrayLike | None, constant: bool
@@ -201,6 +220,9 @@ class ElasticNetRegressor(TargetRegressor):
                 names = ", ".join(RECIPES)
                 raise LocoleError(f"unknown recipe {self.recipe!r}: take one of {names}.")
             values = dict(RECIPES[self.recipe])
+        auto = values["l2"] == "auto"
+        if auto:
+            values["l2"] = 1.0
         for name, value in (*values.items(), ("tol", self.tol)):
             if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
                 raise LocoleError(f"{name} must be a number of at least 0, not {value!r}.")
@@ -212,7 +234,7 @@ class ElasticNetRegressor(TargetRegressor):
             )
         return DualSettings(
             l1=float(values["l1"]),
-            l2=float(values["l2"]),
+            l2=0.0 if auto else float(values["l2"]),  # 0: still to be chosen
             max_passes=int(values["max_passes"]),
             tol=float(self.tol),
             seed=int(self.random_state),

@@ -93,7 +93,7 @@ def test_the_papers_recipes(name):
 
 
 def test_sparse_weights_predict_what_dense_ones_do():
-    model = ElasticNetRegressor(l1=0.3, max_passes=5).fit(X, Y)
+    model = ElasticNetRegressor(l1=2.0, l2=0.1, max_passes=5).fit(X, Y)
     assert model.coef_.nnz < 0.9 * 400 * 70
     np.testing.assert_allclose(model.predict(X), X @ model.coef_.toarray(), atol=1e-4)
 
@@ -117,3 +117,34 @@ def test_progress_when_verbose(monkeypatch, capsys):
     assert "elastic net: 2/2 (100%)" in capsys.readouterr().err
     ElasticNetRegressor(max_passes=1).fit(X, Y)
     assert capsys.readouterr().err == ""
+
+
+def test_the_chosen_penalty_is_near_the_best():
+    """Among penalties from 1e-4 to 10 the chosen one is within a few percent of the best."""
+    held, kept = slice(0, 200), slice(200, 700)
+    model = ElasticNetRegressor(max_passes=50).fit(X[kept], Y[kept])
+    assert "rows held out" in model.l2_reason_
+    error = np.square(model.predict(X[held]) - Y[held]).mean()
+    others = [
+        np.square(
+            ElasticNetRegressor(l2=l2, max_passes=50).fit(X[kept], Y[kept]).predict(X[held])
+            - Y[held]
+        ).mean()
+        for l2 in np.geomspace(1e-4, 10, 11)
+    ]
+    assert error <= 1.1 * min(others)
+
+
+def test_a_given_penalty_is_kept():
+    model = ElasticNetRegressor(l2=0.7, max_passes=1).fit(X, Y)
+    assert model.l2_ == 0.7
+    assert model.l2_reason_ == "l2 as given"
+
+
+def test_the_dual_objective_is_a_lower_bound():
+    model = ElasticNetRegressor(l2=0.5, max_passes=300, tol=1e-9).fit(X, Y)
+    norm = float(np.square(Y).sum())
+    values = [record["objective"] for record in model.history_]
+    assert values == sorted(values)
+    assert values[-1] * norm == pytest.approx(objective(model, 0, 0.5), rel=1e-3)
+    assert all(record["examples_per_s"] > 0 for record in model.history_)
