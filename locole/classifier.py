@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
@@ -24,13 +26,17 @@ from locole.decoders import Decoder, all_scores, choose_decoder, decode, recall
 from locole.decoders.choose import checked_k
 from locole.embeddings import Embedding, make_embedding
 from locole.exceptions import LocoleError
+from locole.labels import codes_of, extended
 from locole.regressors import ElasticNetRegressor, RegressorAdapter, TargetRegressor
+from locole.rows import sliceable, take
 from locole.targets import Targets
 
 __all__ = ["LocoleClassifier"]
 
 # Rows whose points exist at a time.
 _BLOCK_ROWS = 1024
+# Outputs of a model that starts with partial_fit: room for 262,144 labels.
+_GROWING_DIM = 512
 # Rows on which an inexact decoder is compared with the exact one.
 _RECALL_ROWS = 512
 
@@ -47,7 +53,8 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
     ----------
     embedding : str or Embedding
         Name of a family (see `make_embedding`) or an embedding, of which as many vectors are taken
-        as there are labels. ``"auto"``: one-hot up to 256 labels, Kerdock above.
+        as there are labels. ``"auto"``: one-hot up to 256 labels, Gold codes of
+        512 outputs up to 262,144, Kerdock codes above.
     dim : int, optional
         Dimension for an embedding given by name; by default the family's choice.
     regressor : str or estimator
@@ -73,6 +80,8 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         on which it agrees with the exact answer.
     prior_point_ : array of shape (real_dim,)
         Mean target: the answer for rows about which the regressor says nothing.
+    weight_seen_ : float
+        Number of training rows, or the sum of their weights.
     n_features_in_ : int
 
     Notes
@@ -130,16 +139,83 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         LocoleClassifier
             Itself.
         """
+        with self._all_or_nothing():
+            return self._fit(X, y, sample_weight)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more rows, which may have new labels.
+
+        New labels get the next vectors of the embedding and come after the known ones in
+        ``classes_``; old labels keep theirs. A full embedding says so: see `rehash`. The rows are
+        added to what was learnt; a row given twice counts twice.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array, optional
+            Labels to know already, whether or not y has them.
+        """
+        with self._all_or_nothing():
+            if not self.__sklearn_is_fitted__():
+                return self._fit(X, y, sample_weight, classes=classes, growing=True)
+            return self._fit_more(X, y, classes, sample_weight)
+
+    def rehash(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        dim: int | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Give every label a new vector with room for more labels, and learn again from all data.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            All the data: what was learnt for the old vectors is of no use for the new ones.
+        dim : int, optional
+            The new dim; by default the family's choice for twice the labels. Becomes a parameter of
+            the classifier, as does the embedding's name.
+        """
+        check_is_fitted(self)
+        family = type(self.embedding_)
+        if dim is None:
+            dim = family.default_dim(2 * self.embedding_.n_classes)
+        with self._all_or_nothing():
+            self.set_params(embedding=family.name, dim=dim)
+            return self._fit(X, y, sample_weight)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the model as it was if fitting fails or is interrupted."""
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y, sample_weight)
+            yield
         except BaseException:
-            # A failed or interrupted fit leaves the old model.
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "regressor_")
+
+    def _fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        *,
+        classes: ArrayLike | None = None,
+        growing: bool = False,
+    ) -> Self:
         n_threads(self.n_jobs)
         seed = _seed(self.random_state)
         regressor = self._make_regressor(seed)
@@ -147,30 +223,53 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        classes, codes = self._encode(y)
-        embedding = self._make_embedding(classes.size, seed)
+        known, codes = self._encode(y, classes)
+        embedding = self._make_embedding(known.size, seed, growing=growing)
         decoder = choose_decoder(embedding, self.decoder)
         targets = Targets(codes, embedding)
         regressor.fit(X, targets, sample_weight=weight)
-        self.classes_ = classes
+        self.classes_ = known
         self.embedding_ = embedding
         self.decoder_ = decoder
         self.regressor_ = regressor
         if isinstance(regressor, RegressorAdapter) and hasattr(regressor, "n_features_in_"):
             self.n_features_in_ = regressor.n_features_in_
         self.prior_point_ = targets.mean(weight)
+        self.weight_seen_ = float(codes.size if weight is None else weight.sum())
         self.decoder_recall_ = 1.0 if decoder.exhaustive else self._measured_recall(X)
+        return self
+
+    def _fit_more(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Self:
+        if not hasattr(self.regressor_, "partial_fit"):
+            name = type(self.regressor_).__name__
+            raise LocoleError(f"{name} cannot learn more rows: fit again with all the data.")
+        X, y = self._validated_training_data(X, y, self.regressor_, reset=False)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        known = extended(self.classes_, y if classes is None else np.append(classes, y))
+        embedding = self.embedding_.resized(known.size)
+        targets = Targets(codes_of(y, known), embedding)
+        regressor = copy.copy(self.regressor_)
+        regressor.partial_fit(X, targets, sample_weight=weight)
+        self.classes_, self.embedding_, self.regressor_ = known, embedding, regressor
+        added = float(targets.codes.size if weight is None else weight.sum())
+        share = added / (self.weight_seen_ + added)
+        self.prior_point_ = (1 - share) * self.prior_point_ + share * targets.mean(weight)
+        self.weight_seen_ += added
         return self
 
     def _measured_recall(self, X: Any) -> float:
         """Recall of an inexact decoder on some training rows."""
         n = _num_samples(X)
         rows = np.linspace(0, n - 1, min(n, _RECALL_ROWS)).astype(np.int64)
-        Z = self._points(_take(X, rows))
+        Z = self._points(take(X, rows))
         return recall(self.embedding_, Z, decoder=self.decoder_)
 
     def _validated_training_data(
-        self, X: Any, y: ArrayLike, regressor: TargetRegressor
+        self, X: Any, y: ArrayLike, regressor: TargetRegressor, *, reset: bool = True
     ) -> tuple[Any, NDArray]:
         if isinstance(regressor, RegressorAdapter):
             if y is None:
@@ -185,38 +284,41 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
                 )
             y = column_or_1d(y, warn=True)
         else:
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+            )
         with warnings.catch_warnings():
             # Many labels with one row each are what this classifier is for.
             warnings.filterwarnings("ignore", message="The number of unique classes is greater")
             check_classification_targets(y)
-        return _sliceable(X), np.asarray(y)
+        return sliceable(X), np.asarray(y)
 
-    def _encode(self, y: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
-        named = getattr(self.embedding, "labels", None)
-        if named is None:
-            classes, codes = np.unique(y, return_inverse=True)
-        else:
-            classes = np.asarray(named)
-            order = np.argsort(classes)
-            place = np.searchsorted(classes[order], y).clip(max=classes.size - 1)
-            codes = order[place]
-            if not np.array_equal(classes[codes], y):
-                missing = y[classes[codes] != y][0]
-                raise LocoleError(f"the embedding names no vector for class {str(missing)!r}.")
-        if classes.size < 2:
+    def _encode(self, y: NDArray, classes: ArrayLike | None) -> tuple[NDArray, NDArray[np.int64]]:
+        """Labels to know, and the code of each row's."""
+        known = getattr(self.embedding, "labels", None)
+        if known is None:
+            known = np.unique(y if classes is None else np.append(classes, y))
+        codes = codes_of(y, known)
+        if (codes < 0).any():
+            missing = str(y[codes < 0][0])
+            raise LocoleError(f"the embedding names no vector for class {missing!r}.")
+        if known.size < 2:
+            only = str(known[0])
             raise LocoleError(
-                f"there is only one class, {classes[0]!r}: a classifier needs at least two."
+                f"there is only one class, {only!r}: a classifier needs at least two."
             )
-        return classes, codes.astype(np.int64)
+        return known, codes
 
-    def _make_embedding(self, n_classes: int, seed: int) -> Embedding:
+    def _make_embedding(self, n_classes: int, seed: int, *, growing: bool) -> Embedding:
         if isinstance(self.embedding, Embedding):
             if self.dim is not None and self.dim != self.embedding.dim:
                 raise LocoleError("dim is the embedding's own: leave it out, or give a name.")
             return self.embedding.resized(n_classes)
         if not isinstance(self.embedding, str):
             raise LocoleError(f"embedding must be a name or an Embedding, not {self.embedding!r}.")
+        if growing and self.embedding == "auto" and self.dim is None:
+            # One-hot, the choice for few labels, cannot take more.
+            return make_embedding("auto", n_classes, dim=_GROWING_DIM, random_state=seed)
         return make_embedding(self.embedding, n_classes, dim=self.dim, random_state=seed)
 
     def _make_regressor(self, seed: int) -> TargetRegressor:
@@ -282,13 +384,13 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
             X = validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
             )
-        X = _sliceable(X)
+        X = sliceable(X)
         n_rows = _num_samples(X)
         if n_rows == 0:
             raise LocoleError("there are 0 samples to predict: give at least one row.")
 
         def on_block(rows: slice) -> Any:
-            return function(self._points(_take(X, rows)))
+            return function(self._points(take(X, rows)))
 
         return map_blocks(on_block, n_rows, block=_BLOCK_ROWS, n_jobs=self.n_jobs)
 
@@ -303,20 +405,6 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _sliceable(X: Any) -> Any:
-    """Sparse matrices by rows; everything else as it is."""
-    return X.tocsr() if sp.issparse(X) else X
-
-
-def _take(X: Any, rows: Any) -> Any:
-    """Some rows of an array, a sparse matrix, a data frame or a list."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if isinstance(X, list | tuple):
-        return X[rows] if isinstance(rows, slice) else [X[i] for i in rows]
-    return X[rows]
 
 
 def _seed(random_state: Any) -> int:

@@ -37,6 +37,9 @@ FAMILIES: dict[str, type[Embedding]] = {
 
 # Up to this many labels one output a label is cheap and loses nothing.
 _FEW_LABELS = 256
+# Capacity of Gold-512, whose outputs are the best compromise between time and accuracy that we
+# measured for linear models (docs/comparison.md).
+_GOLD_LABELS = 512**2
 
 
 def make_embedding(
@@ -54,7 +57,8 @@ def make_embedding(
     ----------
     name : str
         rademacher, gaussian, complex_gaussian, nelson, kerdock, delsarte_goethals, gold,
-        reed_solomon, one_hot, simplex, or auto: one_hot up to 256 labels, kerdock above.
+        reed_solomon, one_hot, simplex, or auto: one_hot up to 256 labels, gold (512 outputs) up to
+        262,144, kerdock above; with a dim the structured code that has it, or else rademacher.
     n_classes : int
         Number of labels.
     dim : int, optional
@@ -71,10 +75,10 @@ def make_embedding(
     >>> make_embedding("kerdock", 12046, dim=256)
     Kerdock(n_classes=12046, dim=256)
     >>> make_embedding("auto", 12046)
-    Kerdock(n_classes=12046, dim=1024)
+    Gold(n_classes=12046, dim=512)
     """
     if name == "auto":
-        name = "one_hot" if n_classes <= _FEW_LABELS and dim is None else "kerdock"
+        name = _auto(n_classes, dim)
     if name not in FAMILIES:
         raise LocoleError(f"unknown embedding {name!r}: take one of {', '.join(FAMILIES)}, auto.")
     family = FAMILIES[name]
@@ -85,3 +89,12 @@ def make_embedding(
         if option not in known:
             raise LocoleError(f"{name} has no parameter {option!r}: leave it out.")
     return family(n_classes, dim, random_state=random_state, assignment=assignment, **options)
+
+
+def _auto(n_classes: int, dim: int | None) -> str:
+    if dim is None:
+        few = n_classes <= _FEW_LABELS
+        return "one_hot" if few else "gold" if n_classes <= _GOLD_LABELS else "kerdock"
+    if dim >= 4 and dim & (dim - 1) == 0 and n_classes <= dim * dim // 2:
+        return "kerdock" if dim.bit_length() % 2 == 1 else "gold" if dim >= 8 else "rademacher"
+    return "rademacher"

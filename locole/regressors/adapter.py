@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -47,6 +48,20 @@ class RegressorAdapter(TargetRegressor):
         self.n_outputs_ = targets.shape[1]
         if hasattr(self.regressor_, "n_features_in_"):
             self.n_features_in_ = self.regressor_.n_features_in_
+        return self
+
+    def partial_fit(
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Hand more rows to the regressor's own ``partial_fit``."""
+        if not hasattr(self.regressor, "partial_fit"):
+            name = type(self.regressor).__name__
+            raise LocoleError(f"{name} cannot learn more rows: fit again with all the data.")
+        if not hasattr(self, "regressor_"):
+            return self.fit(X, targets, sample_weight)
+        weights = {} if sample_weight is None else self._weights(sample_weight)
+        self.regressor_ = copy.deepcopy(self.regressor_)
+        self.regressor_.partial_fit(X, as_targets(targets).rows(slice(None)), **weights)
         return self
 
     def _weights(self, sample_weight: ArrayLike) -> dict[str, ArrayLike]:

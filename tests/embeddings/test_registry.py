@@ -20,10 +20,22 @@ def test_unknown_names_are_answered_with_the_known_ones():
         make_embedding("kerdok", 5)
 
 
-def test_auto_is_one_hot_for_few_labels_and_kerdock_for_many():
-    assert make_embedding("auto", 256).name == "one_hot"
-    assert make_embedding("auto", 257).name == "kerdock"
-    assert make_embedding("auto", 10, dim=16).name == "kerdock"
+@pytest.mark.parametrize(
+    ("n_classes", "dim", "name", "chosen"),
+    [
+        (256, None, "one_hot", 256),
+        (257, None, "gold", 512),
+        (262_144, None, "gold", 512),
+        (262_145, None, "kerdock", 1024),
+        (10, 16, "kerdock", 16),
+        (10, 32, "gold", 32),
+        (10, 20, "rademacher", 20),
+        (1000, 16, "rademacher", 16),
+    ],
+)
+def test_what_auto_takes(n_classes, dim, name, chosen):
+    embedding = make_embedding("auto", n_classes, dim=dim)
+    assert (embedding.name, embedding.dim) == (name, chosen)
 
 
 def test_options_reach_the_family():
