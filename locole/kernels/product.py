@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from locole.kernels.jit import kernel
+from locole.kernels.jit import inline, kernel
 from locole.kernels.simd import WIDTH, broadcast, fma, load, store
 
 __all__ = ["add_dense_product", "add_sparse_product"]
 
 
+@inline
+def _factor(data, indices, scales, k):
+    return broadcast(data[k] * scales[indices[k]] if scales.size else data[k])
+
+
 @kernel
-def add_dense_product(indptr, indices, data, weights, width, first, out):
+def add_dense_product(indptr, indices, data, weights, scales, width, first, out):
     """``out[i] += Σ_k data[k] · weights[indices[k]]`` for rows ``first …``, SIMD across outputs.
 
-    weights : (features · width,) and out : (rows · width,), width a multiple of WIDTH. Four vectors
-    of outputs at a time stay in registers while the row's features stream by.
+    weights : (features · width,) of float32, or of half precision as uint16, or of int8 to be
+    multiplied by ``scales`` (features,), which is empty otherwise; out : (rows · width,), width a
+    multiple of WIDTH. Four vectors of outputs at a time stay in registers while features stream by.
     """
     group = 4 * WIDTH
     whole = width // group * group
@@ -24,7 +30,7 @@ def add_dense_product(indptr, indices, data, weights, width, first, out):
             a, b = load(out, to), load(out, to + WIDTH)
             c, d = load(out, to + 2 * WIDTH), load(out, to + 3 * WIDTH)
             for k in range(start, stop):
-                x, at = broadcast(data[k]), indices[k] * width + o
+                x, at = _factor(data, indices, scales, k), indices[k] * width + o
                 a, b = fma(x, load(weights, at), a), fma(x, load(weights, at + WIDTH), b)
                 c = fma(x, load(weights, at + 2 * WIDTH), c)
                 d = fma(x, load(weights, at + 3 * WIDTH), d)
@@ -35,7 +41,8 @@ def add_dense_product(indptr, indices, data, weights, width, first, out):
         for o in range(whole, width, WIDTH):
             a = load(out, i * width + o)
             for k in range(start, stop):
-                a = fma(broadcast(data[k]), load(weights, indices[k] * width + o), a)
+                x = _factor(data, indices, scales, k)
+                a = fma(x, load(weights, indices[k] * width + o), a)
             store(out, i * width + o, a)
 
 

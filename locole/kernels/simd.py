@@ -60,15 +60,22 @@ def _pointer(context, builder, array_type, array, index, vector_type):
 
 @intrinsic
 def load(typingctx, array, index):
-    """Read ``array[index : index + WIDTH]``."""
-    vector = Vector(array.dtype)
+    """Read ``array[index : index + WIDTH]``.
+
+    Numbers stored in fewer bits become float32: uint16 holds half-precision numbers, int8 whole ones.
+    """
+    stored = {types.uint16: ir.HalfType(), types.int8: ir.IntType(8)}.get(array.dtype)
+    vector = Vector(array.dtype if stored is None else types.float32)
 
     def codegen(context, builder, signature, args):
         vector_type = context.get_value_type(vector)
-        pointer = _pointer(context, builder, signature.args[0], *args, vector_type)
-        value = builder.load(pointer)
+        read_type = vector_type if stored is None else ir.VectorType(stored, WIDTH)
+        value = builder.load(_pointer(context, builder, signature.args[0], *args, read_type))
         value.align = array.dtype.bitwidth // 8
-        return value
+        if stored is None:
+            return value
+        convert = builder.sitofp if array.dtype == types.int8 else builder.fpext
+        return convert(value, vector_type)
 
     return vector(array, types.intp), codegen
 

@@ -5,6 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from locole.kernels.product import add_dense_product, add_sparse_product
+from locole.regressors.storage import pack, unpack
+
+NO_SCALES = np.empty(0, dtype=np.float32)
 
 
 def rows(n_rows=23, n_features=40, seed=0):
@@ -21,7 +24,7 @@ def test_dense(width, index_type):
     out = rng.normal(size=(23, width)).astype(np.float32)
     expected = out + X @ W
     indptr, indices = X.indptr.astype(index_type), X.indices.astype(index_type)
-    add_dense_product(indptr, indices, X.data, W.ravel(), width, 0, out.ravel())
+    add_dense_product(indptr, indices, X.data, W.ravel(), NO_SCALES, width, 0, out.ravel())
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -29,7 +32,7 @@ def test_dense_from_a_later_row_on():
     X, rng = rows()
     W = rng.normal(size=(40, 32)).astype(np.float32)
     out = np.zeros((5, 32), dtype=np.float32)
-    add_dense_product(X.indptr, X.indices, X.data, W.ravel(), 32, 9, out.ravel())
+    add_dense_product(X.indptr, X.indices, X.data, W.ravel(), NO_SCALES, 32, 9, out.ravel())
     np.testing.assert_allclose(out, X[9:14] @ W, rtol=1e-5, atol=1e-5)
 
 
@@ -39,3 +42,20 @@ def test_sparse():
     out = np.zeros((23, 21), dtype=np.float32)
     add_sparse_product(X.indptr, X.indices, X.data, W.indptr, W.indices, W.data, 0, out)
     np.testing.assert_allclose(out, (X @ W).toarray(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("storage", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("width", [16, 80])
+def test_stored_in_fewer_bits(storage, width):
+    X, rng = rows()
+    W = rng.normal(size=(40, width)).astype(np.float32)
+    W[3] = 0
+    stored = pack(W, storage)
+    out = np.zeros((23, width), dtype=np.float32)
+    numbers = stored.numbers.ravel()
+    add_dense_product(X.indptr, X.indices, X.data, numbers, stored.scales, width, 0, out.ravel())
+    np.testing.assert_allclose(out, X @ unpack(stored), rtol=1e-5, atol=1e-5)
+    error = {"float32": 0, "float16": 2**-11 * np.abs(W).max(), "int8": np.abs(W).max() / 250}
+    assert np.abs(unpack(stored) - W).max() <= error[storage]
+    bits = {"float32": 4, "float16": 2, "int8": 1}
+    assert stored.numbers.nbytes == bits[storage] * W.size

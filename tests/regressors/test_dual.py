@@ -148,3 +148,21 @@ def test_the_dual_objective_is_a_lower_bound():
     assert values == sorted(values)
     assert values[-1] * norm == pytest.approx(objective(model, 0, 0.5), rel=1e-3)
     assert all(record["examples_per_s"] > 0 for record in model.history_)
+
+
+@pytest.mark.parametrize(("storage", "error"), [("float16", 1e-2), ("int8", 0.1)])
+@pytest.mark.parametrize("n_features", [400, 20])
+def test_weights_in_fewer_bits(storage, error, n_features):
+    part = sp.csr_array(X[:, :n_features])
+    full = ElasticNetRegressor(l2=0.5, max_passes=5).fit(part, Y)
+    small = ElasticNetRegressor(l2=0.5, max_passes=5, storage=storage).fit(part, Y)
+    scale = np.abs(full.predict(part)).max()
+    np.testing.assert_allclose(small.predict(part), full.predict(part), atol=error * scale)
+    np.testing.assert_allclose(small.predict(part), part @ small.coef_, atol=1e-4 * scale)
+    small.partial_fit(part, Y)
+    assert small.coef_.shape == (n_features, 70)
+
+
+def test_unknown_storage():
+    with pytest.raises(LocoleError, match="unknown storage 'float8'"):
+        ElasticNetRegressor(storage="float8").fit(X, Y)
