@@ -1,13 +1,15 @@
 # Every target sets itself up: `make demo` and `make test` work on a fresh clone.
 PYTHON ?= python3
 VENV := .venv
+# Folder of the data sets that benchmarks read where they are there.
+DATA ?= ../shared/data
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # One BLAS thread per process: two collapse on a busy machine, and the test workers are the parallelism.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench demo clean
+.PHONY: help setup test lint format bench bench-solver bench-storage demo clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -34,6 +36,12 @@ format: setup  ## let ruff format and fix what it can
 
 bench: setup  ## decoding and coherence against BLAS; saves benchmarks/records/core.json
 	$(BIN)/python benchmarks/bench_core.py
+
+bench-solver: setup  ## scaling and memory of the elastic-net solver; saves benchmarks/records/solver.json
+	$(BIN)/python benchmarks/bench_solver.py
+
+bench-storage: setup  ## accuracy of weights in fewer bits on the data sets in $(DATA)
+	$(BIN)/python benchmarks/bench_storage.py --data $(DATA)
 
 demo: setup  ## name a Unicode character from a misspelt description (30,000 labels)
 	$(BIN)/python examples/demo_unicode.py

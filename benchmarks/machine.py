@@ -13,7 +13,15 @@ import numpy as np
 from locole.kernels.jit import kernel
 from locole.kernels.simd import WIDTH, aligned, load, store
 
-__all__ = ["add_rate", "best_time", "describe", "gemm_rate", "load_rate"]
+__all__ = [
+    "add_rate",
+    "best_time",
+    "describe",
+    "gemm_rate",
+    "load_rate",
+    "row_update_rate",
+    "triad_rate",
+]
 
 
 def best_time(function: Callable[[], object], *, repeats: int = 7) -> float:
@@ -84,3 +92,30 @@ def load_rate(size_bytes: int) -> float:
     x = np.zeros(size_bytes // 4, dtype=np.float32)
     rounds = max(1, (1 << 26) // x.size)
     return x.size * rounds / best_time(lambda: _sum(x, rounds))
+
+
+@kernel
+def _triad(a, b, c):
+    for i in range(0, a.size, WIDTH):
+        store(a, i, load(b, i) + load(c, i))
+
+
+def triad_rate() -> float:
+    """Bytes per second of a = b + c from main memory, on one thread."""
+    a, b, c = (np.ones(1 << 25, dtype=np.float32) for _ in range(3))
+    return 3 * a.nbytes / best_time(lambda: _triad(a, b, c))
+
+
+@kernel
+def _update_rows(rows, table, width):
+    for r in rows:
+        for i in range(r * width, (r + 1) * width, WIDTH):
+            v = load(table, i)
+            store(table, i, v + v)
+
+
+def row_update_rate(width: int, n_rows: int) -> float:
+    """Bytes per second read and written when random rows of ``width`` floats are updated."""
+    table = np.zeros(width * n_rows, dtype=np.float32)
+    rows = np.random.default_rng(0).integers(n_rows, size=1_000_000)
+    return 8 * width * rows.size / best_time(lambda: _update_rows(rows, table, width))

@@ -62,10 +62,52 @@ def limits(record: dict[str, Any]) -> str:
     return markdown(["embedding", "limit", "measured limit", "reached"], rows)
 
 
+def scaling(record: dict[str, Any]) -> str:
+    """Time and memory of the elastic-net solver."""
+    head = ["samples", "non-zeros", "outputs", "labels", "threads", "CPU s a pass"]
+    head += ["ns per non-zero and output", "GB/s", "wall s of fit", "MB predicted", "MB measured"]
+    rows = [
+        [
+            f"{r['n_samples']:,}",
+            f"{r['nnz']:,}",
+            str(r["n_outputs"]),
+            f"{r['n_classes']:,}",
+            str(r["n_jobs"]),
+            f"{r['kernel_cpu_s_per_pass']:.2f}",
+            f"{r['ns_per_nnz_output']:.2f}",
+            f"{r['bytes_per_s'] / 1e9:.0f}",
+            f"{r['fit_wall_s']:.2f}",
+            f"{r['predicted_bytes'] / 1e6:.0f}",
+            f"{r['measured_bytes'] / 1e6:.0f}",
+        ]
+        for r in record["scaling"]
+    ]
+    return markdown(head, rows)
+
+
+def storage(record: dict[str, Any]) -> str:
+    """Weights in fewer bits."""
+    rows = [
+        [
+            r["data"],
+            r["storage"],
+            f"{r['weight_bytes'] / 1e6:.0f}",
+            f"{r['accuracy']:.2%}",
+            f"{r['top5']:.2%}",
+            f"{r['cpu_s_per_1000_rows'] * 1e3:.0f}",
+        ]
+        for r in record["storage"]
+    ]
+    head = ["data", "storage", "weights MB", "accuracy @1", "@5", "CPU ms to predict 1,000 rows"]
+    return markdown(head, rows)
+
+
 #: name of a table → (record it comes from, function that makes it)
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "decoding": ("core.json", decoding),
     "limits": ("core.json", limits),
+    "scaling": ("solver.json", scaling),
+    "storage": ("storage.json", storage),
 }
 
 
