@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from locole.blocks import map_blocks
 from locole.kernels.dual import BLOCK
 from locole.regressors.base import TargetsLike
 from locole.regressors.direct import suits_directly
@@ -59,15 +60,17 @@ def choose_l2(problem: Problem, settings: DualSettings) -> Choice:
     if suits_directly(problem, settings.l1):
         return Choice(_DIRECT * unit, f"l2 = {_DIRECT} · mean ‖x‖² (small problem)")
     split = _Split(problem, settings)
-    errors: dict[int, float] = {
-        0: split.error(_GUESS * unit),
-        1: split.error(_GUESS * _STEP * unit),
-    }
+
+    def error_at(place: int) -> float:
+        return split.error(_GUESS * _STEP**place * unit)
+
+    first = map_blocks(lambda part: error_at(part.start), 2, block=1, n_jobs=settings.n_jobs)
+    errors = dict(enumerate(first))
     step = 1 if errors[1] < errors[0] else -1
     best = 1 if step == 1 else 0
     while abs(best + step) <= _REACH:
         following = best + step
-        errors[following] = split.error(_GUESS * _STEP**following * unit)
+        errors[following] = error_at(following)
         if errors[following] >= errors[best]:
             break
         best = following
@@ -109,7 +112,7 @@ class _Split:
         self._X = problem.X[held]
         self._weight = problem.weight[held]
         self._Y = targets.table(0, n_outputs)[problem.codes[held]]
-        self._settings = settings._replace(max_passes=_PASSES, tol=0.0, verbose=0)
+        self._settings = settings._replace(max_passes=_PASSES, tol=0.0, n_jobs=1, verbose=0)
 
     def error(self, l2: float) -> float:
         """Weighted mean squared error of the held-out rows, relative to that of answering zero."""
