@@ -58,4 +58,4 @@ demo: setup  ## name a Unicode character from a misspelt description (30,000 lab
 	$(BIN)/python examples/demo_unicode.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

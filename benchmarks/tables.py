@@ -133,6 +133,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "limits": ("core.json", limits),
     "scaling": ("solver.json", scaling),
     "storage": ("storage.json", storage),
+    "linear": ("linear.json", linear),
 }
 
 
