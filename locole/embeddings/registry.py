@@ -37,8 +37,7 @@ FAMILIES: dict[str, type[Embedding]] = {
 
 # Up to this many labels one output a label is cheap and loses nothing.
 _FEW_LABELS = 256
-# Capacity of Gold-512, whose outputs are the best compromise between time and accuracy that we
-# measured for linear models (docs/comparison.md).
+# Capacity of Gold-512: fewer outputs train faster and lose little at first place, more at the top five.
 _GOLD_LABELS = 512**2
 
 

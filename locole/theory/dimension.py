@@ -17,9 +17,9 @@ __all__ = ["Advice", "Candidate", "advise"]
 _LARGEST_DIM = 1 << 16
 # Chance that a random family's coherence exceeds the stated bound.
 _FAILURE = 0.01
-# One core, float32, measured by `make bench`: seconds for one unit of each decoder's work.
+# One core, float32, after `make bench`: seconds for one unit of each decoder's work (argmax: a guess).
 _SECONDS = {"dense": 1.7e-11, "fwht": 6e-11, "fft": 2.4e-10, "gather": 1.3e-10, "argmax": 4e-10}
-# One core: seconds for one non-zero of X, one output and one pass of the linear solver.
+# One core, after `make bench-solver`: seconds for one non-zero of X, one output and one pass.
 _SECONDS_PER_PRODUCT = 4e-10
 
 
