@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,8 @@ from locole.blocks import map_blocks, n_threads
 from locole.decoders import Decoder, all_scores, choose_decoder, decode, recall
 from locole.decoders.choose import checked_k
 from locole.embeddings import Embedding, make_embedding
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import codes_of, extended
 from locole.regressors import ElasticNetRegressor, RegressorAdapter, TargetRegressor
 from locole.rows import sliceable, take
@@ -41,7 +43,8 @@ _GROWING_DIM = 512
 _RECALL_ROWS = 512
 
 
-class LocoleClassifier(ClassifierMixin, BaseEstimator):
+@saved_as("classifier")
+class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """Classifier for very many labels: learn to hit the label's vector, answer with the nearest.
 
     Every label y gets a fixed unit vector ``g_y`` (the *embedding*), a multi-output *regressor*
@@ -101,6 +104,16 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
     >>> labels.shape
     (297, 3)
     """
+
+    _learnt: ClassVar = {
+        "classes_": np.ndarray,
+        "embedding_": Embedding,
+        "regressor_": TargetRegressor,
+        "decoder_": Decoder,
+        "decoder_recall_": float,
+        "prior_point_": np.ndarray,
+        "weight_seen_": float,
+    }
 
     def __init__(
         self,
@@ -400,6 +413,37 @@ class LocoleClassifier(ClassifierMixin, BaseEstimator):
         if silent.any():
             Z = np.where(silent[:, None], self.prior_point_.astype(Z.dtype), Z)
         return Z
+
+    # Save ---------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into a folder, for `locole.load`.
+
+        A model that is there already is replaced in one step: who reads the folder, or finds it after
+        a crash, gets the old model or the new one. Only models whose parts are locole's own can be
+        saved, because a regressor of another library would need pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            The folder; its parent must exist.
+        """
+        check_is_fitted(self)
+        write_model(path, self)
+
+    def _check_learnt(self) -> None:
+        embedding, regressor = self.embedding_, self.regressor_
+        n_features = getattr(regressor, "n_features_in_", None)
+        fits = (
+            self.classes_.shape == (embedding.n_classes,)
+            and regressor.n_outputs_ == embedding.real_dim
+            and getattr(self, "n_features_in_", n_features) == n_features
+            and self.prior_point_.shape == (embedding.real_dim,)
+            and self.prior_point_.dtype == np.float64
+            and self.decoder_.fits(embedding)
+        )
+        if not fits:
+            raise ModelFileError("its labels, embedding, regressor and decoder do not fit together")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CapacityError", "DimensionError", "LocoleError", "LocoleWarning"]
+__all__ = ["CapacityError", "DimensionError", "LocoleError", "LocoleWarning", "ModelFileError"]
 
 
 class LocoleError(ValueError):
@@ -22,6 +22,10 @@ class CapacityError(LocoleError):
         )
         self.n_classes = n_classes
         self.capacity = capacity
+
+
+class ModelFileError(LocoleError):
+    """A model that a file cannot hold, or a file that holds no model."""
 
 
 class LocoleWarning(UserWarning):

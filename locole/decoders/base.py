@@ -75,6 +75,13 @@ class Decoder(ABC):
         options = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({options})"
 
+    def _state(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        return cls(**values)
+
     def fits(self, embedding: Codebook) -> bool:
         """Whether this decoder can decode that embedding."""
         return self.structure in (None, embedding.structure)

@@ -15,6 +15,7 @@ from locole.decoders.gather import GatherDecoder
 from locole.decoders.linear import ArgmaxDecoder
 from locole.decoders.settle import decode_block
 from locole.exceptions import LocoleError
+from locole.io import saved_as
 
 __all__ = ["DECODERS", "checked_k", "choose_decoder", "decode", "recall"]
 
@@ -29,6 +30,9 @@ DECODERS: dict[str, type[Decoder]] = {
         CandidateDecoder,
     )
 }
+
+for _name, _decoder in DECODERS.items():
+    saved_as(f"decoder.{_name}")(_decoder)
 
 
 def choose_decoder(embedding: Codebook, decoder: str | Decoder = "auto") -> Decoder:

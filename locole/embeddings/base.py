@@ -181,14 +181,27 @@ class Embedding(ABC):
 
     def spec(self) -> dict[str, Any]:
         """Everything needed to make this embedding again, without its vectors."""
+        values = self._state()
+        if self._columns is not None:
+            values["assignment"] = self._columns.tolist()
+        return {"name": self.name, **values}
+
+    def _state(self) -> dict[str, Any]:
+        """Return what a model file holds: the specification, with columns as an array."""
         return {
-            "name": self.name,
             "n_classes": self.n_classes,
             "dim": self.dim,
             "random_state": self.random_state,
-            "assignment": "index" if self._columns is None else self._columns.tolist(),
+            "assignment": "index" if self._columns is None else self._columns,
             **self._extra_spec(),
         }
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        # A name would be drawn anew; files hold what was drawn.
+        if isinstance(values["assignment"], str) and values["assignment"] != "index":
+            raise LocoleError("a model file must give the columns of its labels.")
+        return cls(**values)
 
     def _extra_spec(self) -> dict[str, Any]:
         return {}

@@ -85,6 +85,32 @@ class Explicit(Embedding):
             "labels": None if self.labels is None else self.labels.tolist(),
         }
 
+    def _state(self) -> dict[str, Any]:
+        return {
+            "n_classes": self.n_classes,
+            "is_complex": self.is_complex,
+            "vectors": self.vectors,
+            "labels": self.labels,
+        }
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        """Take the vectors as they are: a copy of many would need as much memory again."""
+        n_classes, is_complex, vectors, labels = (
+            values[name] for name in ("n_classes", "is_complex", "vectors", "labels")
+        )
+        halves = 2 if is_complex else 1
+        if vectors.dtype != np.float32 or vectors.ndim != 2 or vectors.shape[1] % halves:
+            raise LocoleError("vectors must be a table of float32, in the real view.")
+        norms = np.einsum("ij,ij->i", vectors, vectors)
+        if not (np.abs(norms - 1) < 1e-3).all():
+            raise LocoleError("vectors must have unit length.")
+        made = cls.__new__(cls)
+        made.is_complex, made.vectors = bool(is_complex), vectors  # type: ignore[misc]
+        made.labels = None if labels is None else _checked_labels(labels, vectors.shape[0])
+        Embedding.__init__(made, n_classes, vectors.shape[1] // halves)
+        return made
+
 
 def _checked_labels(labels: ArrayLike, n_vectors: int) -> NDArray:
     array = np.asarray(labels)

@@ -9,12 +9,14 @@ import numpy as np
 
 from locole.embeddings.assignment import AssignmentLike
 from locole.embeddings.base import Embedding
+from locole.embeddings.explicit import Explicit
 from locole.embeddings.linear import OneHot, Simplex
 from locole.embeddings.nelson import Nelson
 from locole.embeddings.quadratic import DelsarteGoethals, Gold, Kerdock
 from locole.embeddings.random import ComplexGaussian, Gaussian, Rademacher
 from locole.embeddings.reed_solomon import ReedSolomonSimplex
 from locole.exceptions import LocoleError
+from locole.io import saved_as
 
 __all__ = ["FAMILIES", "make_embedding"]
 
@@ -34,6 +36,10 @@ FAMILIES: dict[str, type[Embedding]] = {
         Simplex,
     )
 }
+
+for _name, _family in FAMILIES.items():
+    saved_as(f"embedding.{_name}")(_family)
+saved_as("embedding.explicit")(Explicit)
 
 # Up to this many labels one output a label is cheap and loses nothing.
 _FEW_LABELS = 256

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from locole.exceptions import LocoleError
+from locole.io import SavedEstimator
 
 __all__ = ["ArrayTargets", "TargetRegressor", "TargetsLike", "as_targets"]
 
@@ -65,8 +66,15 @@ def as_targets(targets: TargetsLike | ArrayLike) -> TargetsLike:
     return ArrayTargets(Y if Y.dtype.kind == "f" else Y.astype(np.float64))
 
 
-class TargetRegressor(RegressorMixin, BaseEstimator):
-    """A regressor that learns from `TargetsLike` and predicts points of the real view."""
+class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
+    """A regressor that learns from `TargetsLike` and predicts points of the real view.
+
+    A subclass can be saved if it is decorated with ``saved_as("regressor.<name>")``, lists in
+    ``_learnt`` what `fit` leaves behind, and has a `_check_learnt`; see `locole.io.SavedEstimator`.
+    """
+
+    #: Number of outputs; every regressor has it after `fit`.
+    n_outputs_: int
 
     @abstractmethod
     def fit(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numbers
 import sys
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import saved_as
 from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.kernels.simd import WIDTH
 from locole.regressors.base import TargetRegressor, TargetsLike, as_targets
@@ -31,6 +32,7 @@ RECIPES: dict[str, dict[str, float]] = {
 }
 
 
+@saved_as("regressor.elastic_net")
 class ElasticNetRegressor(TargetRegressor):
     r"""Squared loss with ℓ1 and ℓ2 penalties, solved in the dual for blocks of outputs.
 
@@ -85,6 +87,17 @@ class ElasticNetRegressor(TargetRegressor):
     array([[2.],
            [3.]])
     """
+
+    _learnt: ClassVar = {
+        "n_outputs_": int,
+        "l2_": float,
+        "l2_reason_": str,
+        "history_": list,
+        "_weights": (np.ndarray, sp.csr_array),
+        "_scales": np.ndarray,
+        "_constant": np.ndarray,
+        "_has_constant": bool,
+    }
 
     def __init__(
         self,
@@ -201,6 +214,25 @@ class ElasticNetRegressor(TargetRegressor):
     def intercept_(self) -> NDArray:
         """Constant part, shape (n_outputs,)."""
         return self._constant[: self.n_outputs_]
+
+    def _check_learnt(self) -> None:
+        W, constant, scales = self._weights, self._constant, self._scales
+        stored = (
+            ("float32", "float64") if sp.issparse(W) else ("float32", "float64", "uint16", "int8")
+        )
+        n_scales = W.shape[0] if W.dtype == np.int8 else 0
+        fits = (
+            W.dtype in stored
+            and W.ndim == 2
+            and W.shape[0] == getattr(self, "n_features_in_", None)
+            and 1 <= self.n_outputs_ <= W.shape[1]
+            and constant.shape == W.shape[1:]
+            and constant.dtype == (np.float64 if W.dtype == np.float64 else np.float32)
+            and scales.dtype == np.float32
+            and scales.shape == (n_scales,)
+        )
+        if not fits:
+            raise ModelFileError("its elastic net has arrays that do not fit together")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,15 @@
+"""Model files: a folder with a strict manifest and memory-mapped arrays. No pickle anywhere."""
+
+from locole.io.folder import Verify, read_manifest, read_model, write_model
+from locole.io.manifest import FORMAT
+from locole.io.state import SavedEstimator, saved_as
+
+__all__ = [
+    "FORMAT",
+    "SavedEstimator",
+    "Verify",
+    "read_manifest",
+    "read_model",
+    "saved_as",
+    "write_model",
+]

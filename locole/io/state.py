@@ -1,0 +1,133 @@
+"""What a part of a model gives to a file and is made from again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from reprlib import repr  # short, whatever a file says
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
+
+import numpy as np
+
+from locole.exceptions import ModelFileError
+
+__all__ = ["Part", "SavedEstimator", "class_of", "kind_of", "saved_as"]
+
+# Left behind by scikit-learn's own checks of X, where there was something to leave.
+_FROM_SKLEARN: dict[str, Any] = {"n_features_in_": int, "feature_names_in_": np.ndarray}
+
+
+class Part(Protocol):
+    """A part of a model: an embedding, a decoder, a regressor, a whole classifier.
+
+    Values may be None, bool, int, float, str, arrays of numbers or strings, CSR arrays, other
+    parts, and lists, tuples and dicts of all these.
+    """
+
+    def _state(self) -> dict[str, Any]:
+        """Values by name."""
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        """Make the part from what a file says; the values are not to be trusted."""
+
+
+_CLASSES: dict[str, type[Part]] = {}
+
+P = TypeVar("P", bound=type)
+
+
+def saved_as(kind: str) -> Callable[[P], P]:
+    """Class decorator: instances are written to model files under this name.
+
+    Files hold the name and never an import path, so that reading one runs no code but ours. A
+    subclass does not inherit the name: it would be read as its parent.
+
+    Parameters
+    ----------
+    kind : str
+        Such as ``"embedding.kerdock"``. A name is never given to another class later on.
+    """
+
+    def register(cls: P) -> P:
+        _CLASSES[kind] = cls
+        return cls
+
+    return register
+
+
+def kind_of(part: Any) -> str | None:
+    """Name under which this very class is saved, or None."""
+    return next((kind for kind, cls in _CLASSES.items() if cls is type(part)), None)
+
+
+def class_of(kind: str) -> type[Part]:
+    """Class behind a name that was read from a file."""
+    if kind not in _CLASSES:
+        raise ModelFileError(f"it has a part of the unknown kind {repr(kind)}: upgrade locole")
+    return _CLASSES[kind]
+
+
+class SavedEstimator:
+    """What estimators with a name add to scikit-learn's BaseEstimator.
+
+    The state is the constructor's parameters and, if fitted, the attributes listed in ``_learnt``. An
+    author lists them with their types and overrides `_check_learnt`:
+
+    >>> from sklearn.base import BaseEstimator
+    >>> class Mean(SavedEstimator, BaseEstimator):
+    ...     _learnt: ClassVar = {"mean_": float}
+    ...
+    ...     def fit(self, y):
+    ...         self.mean_ = float(sum(y)) / len(y)
+    ...         return self
+    >>> Mean().fit([1, 2])._state()
+    {'params': {}, 'learnt': {'mean_': 1.5}}
+    """
+
+    #: Attributes that `fit` leaves and that make up the model: name → type, or tuple of types.
+    _learnt: ClassVar[dict[str, Any]] = {}
+
+    def _check_learnt(self) -> None:
+        """Raise ModelFileError where the attributes that a file gave do not fit together.
+
+        Kernels trust their arrays, so whatever they rely on has to be checked here.
+        """
+
+    def _state(self) -> dict[str, Any]:
+        own = vars(self)
+        names = (*self._learnt, *_FROM_SKLEARN)
+        params = cast(Any, self).get_params(deep=False)
+        return {"params": params, "learnt": {name: own[name] for name in names if name in own}}
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        params, learnt = values["params"], values["learnt"]
+        if not isinstance(params, dict) or not isinstance(learnt, dict):
+            raise ModelFileError("it has a part without parameters or attributes")
+        known = set(cast(Any, cls)._get_param_names())
+        _refuse_unknown(params, known, "parameter")
+        _refuse_unknown(learnt, {*cls._learnt, *_FROM_SKLEARN}, "attribute")
+        made = cls(**params)
+        if learnt:
+            _check_types(learnt, cls._learnt)
+            vars(made).update(learnt)
+            made._check_learnt()
+        return made
+
+
+def _refuse_unknown(values: dict[str, Any], known: set[str], what: str) -> None:
+    for name in values:
+        if name not in known:
+            raise ModelFileError(f"it has the unknown {what} {repr(name)}: upgrade locole")
+
+
+def _check_types(values: dict[str, Any], types: dict[str, Any]) -> None:
+    for name in types:
+        if name not in values:
+            raise ModelFileError(f"its attribute {name} is missing")
+    for name, value in values.items():
+        wanted = types[name] if name in types else _FROM_SKLEARN[name]
+        # True is an int to Python, but no number of outputs.
+        is_bool = isinstance(value, bool) and wanted is not bool
+        if is_bool or not isinstance(value, wanted):
+            raise ModelFileError(f"its attribute {name} is a {type(value).__name__}")

@@ -1,0 +1,49 @@
+"""Models out of their files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+# Reading needs every kind of model that there is: importing them makes their names known.
+import locole.classifier
+import locole.text  # noqa: F401
+from locole.io import Verify, read_model
+
+__all__ = ["load"]
+
+
+def load(path: str | os.PathLike[str], *, verify: Verify = "auto") -> Any:
+    """Load a model that ``save`` has written.
+
+    Arrays are mapped into memory and read from disk where they are used, so that large models answer at
+    once and processes that use the same model share it. No code from the file is run: a model from a
+    stranger can give wrong answers but do nothing else.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    verify : bool or "auto"
+        Which arrays are compared with their sha256: all (``True``), none (``False``), or by default the
+        smaller ones up to 256 MB together. The manifest, and size and head of the arrays' file, are
+        always checked, so a file cut short is always noticed.
+
+    Returns
+    -------
+    LocoleClassifier or TextClassifier
+        The model, which predicts as the saved one did, bit for bit, and can learn more.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from locole import LocoleClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     LocoleClassifier().fit(X, y).save(f"{folder}/digits")
+    ...     classifier = load(f"{folder}/digits")
+    >>> bool(classifier.score(X, y) > 0.9)
+    True
+    """
+    return read_model(path, verify=verify)

@@ -1,0 +1,162 @@
+"""A classifier that takes raw texts."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from locole.classifier import LocoleClassifier
+from locole.exceptions import ModelFileError
+from locole.io import SavedEstimator, saved_as, write_model
+from locole.rows import take
+from locole.text.features import TextFeatures
+from locole.text.texts import check_texts
+
+__all__ = ["TextClassifier"]
+
+# Texts whose features exist at a time during prediction.
+_BLOCK_TEXTS = 8192
+
+
+@saved_as("text.classifier")
+class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
+    """`TextFeatures` and `LocoleClassifier` as one classifier of texts.
+
+    Parameters
+    ----------
+    features : TextFeatures, optional
+        From texts to rows; by default ``TextFeatures()``.
+    classifier : LocoleClassifier, optional
+        From rows to labels; by default ``LocoleClassifier()``.
+
+    Attributes
+    ----------
+    features_, classifier_
+        The parts in use.
+    classes_ : array of shape (n_classes,)
+        The labels.
+
+    Examples
+    --------
+    >>> texts = ["it purrs", "it barks", "purrs at night", "barks at strangers"]
+    >>> classifier = TextClassifier().fit(texts, ["cat", "dog", "cat", "dog"])
+    >>> classifier.predict(["something purrs"])
+    array(['cat'], dtype='<U3')
+    >>> labels, scores = classifier.predict_topk(["who barks?"], k=2)
+    >>> labels
+    array([['dog', 'cat']], dtype='<U3')
+    """
+
+    _learnt: ClassVar = {"features_": TextFeatures, "classifier_": LocoleClassifier}
+
+    def __init__(
+        self, features: TextFeatures | None = None, classifier: LocoleClassifier | None = None
+    ) -> None:
+        self.features = features
+        self.classifier = classifier
+
+    def fit(self, texts: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from texts and their labels.
+
+        Parameters
+        ----------
+        texts : list of str
+            Or an array or a column of a data frame.
+        y : array of shape (n_texts,)
+            Labels of any kind that can be sorted.
+        sample_weight : array of shape (n_texts,), optional
+            How much each text counts.
+        """
+        features, classifier = self._parts()
+        X = features.fit_transform(texts)
+        classifier.fit(X, y, sample_weight=sample_weight)
+        self.features_, self.classifier_ = features, classifier
+        return self
+
+    def partial_fit(
+        self,
+        texts: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more texts, which may have new labels but bring no new terms.
+
+        The vocabulary and its weights are those of the first call. A stream of texts whose words are
+        not known in advance wants ``TextFeatures(n_features=2**20)``, which has a column for every
+        term there may be.
+
+        Parameters
+        ----------
+        texts, y, sample_weight
+            As for `fit`.
+        classes : array, optional
+            Labels to know already, whether or not y has them.
+        """
+        more = {"classes": classes, "sample_weight": sample_weight}
+        if self.__sklearn_is_fitted__():
+            self.classifier_.partial_fit(self.features_.transform(texts), y, **more)
+            return self
+        features, classifier = self._parts()
+        X = features.fit_transform(texts)
+        classifier.partial_fit(X, y, **more)
+        self.features_, self.classifier_ = features, classifier
+        return self
+
+    def predict(self, texts: Any) -> NDArray:
+        """Most likely label of each text."""
+        return self.predict_topk(texts, k=1)[0][:, 0]
+
+    def predict_topk(self, texts: Any, k: int = 5) -> tuple[NDArray, NDArray]:
+        """Return the best ``k`` labels of each text, best first, and their scores.
+
+        See `LocoleClassifier.predict_topk`. The features of some thousand texts exist at a time.
+        """
+        check_is_fitted(self)
+        parts = [self.classifier_.predict_topk(X, k=k) for X in self._rows(texts)]
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def decision_function(self, texts: Any) -> NDArray:
+        """Scores of all labels, as `LocoleClassifier.decision_function` gives them."""
+        check_is_fitted(self)
+        return np.concatenate([self.classifier_.decision_function(X) for X in self._rows(texts)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into a folder, for `locole.load`; see `LocoleClassifier.save`."""
+        check_is_fitted(self)
+        write_model(path, self)
+
+    @property
+    def classes_(self) -> NDArray:
+        """The labels."""
+        return self.classifier_.classes_
+
+    def _parts(self) -> tuple[Any, Any]:
+        features = TextFeatures() if self.features is None else clone(self.features)
+        classifier = LocoleClassifier() if self.classifier is None else clone(self.classifier)
+        return features, classifier
+
+    def _rows(self, texts: Any) -> Any:
+        """Features of one block of texts after the other."""
+        check_texts(texts)
+        for start in range(0, len(texts), _BLOCK_TEXTS):
+            yield self.features_.transform(take(texts, slice(start, start + _BLOCK_TEXTS)))
+
+    def _check_learnt(self) -> None:
+        classifier, features = self.classifier_, self.features_
+        both = classifier.__sklearn_is_fitted__() and features.__sklearn_is_fitted__()
+        if not both or classifier.n_features_in_ != features.n_columns_:
+            raise ModelFileError("its text features and its classifier do not fit together")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags

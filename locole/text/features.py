@@ -1,0 +1,226 @@
+"""TF-IDF of words and of character n-grams, with a vocabulary or hashed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import SavedEstimator, saved_as
+from locole.text.counting import BLOCKS, count, joined, make_vectorizer, tfidf
+from locole.text.texts import check_texts, choose_analyzer, each_text
+
+__all__ = ["Analyzer", "TextFeatures"]
+
+Analyzer = Literal["auto", "word", "char", "both"]
+
+
+@saved_as("text.features")
+class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
+    """Texts as sparse rows of unit length: TF-IDF of words, of n-grams of characters, or of both.
+
+    A count c becomes ``1 + ln c``, times ``1 + ln((1 + n) / (1 + df))`` for a term in df of n texts.
+    With both, words and characters have the same weight in each row. Capital letters, and different
+    ways to write the same Unicode character, make no difference.
+
+    Parameters
+    ----------
+    analyzer : {"auto", "word", "char", "both"}
+        What is counted. ``"auto"`` looks at the first texts: both if they are short (200 characters on
+        average) or have no blanks between words, words alone otherwise, which is several times
+        faster and nearly as good there; ``analyzer_reason_`` says what was found.
+    word_ngrams : (int, int)
+        Shortest and longest run of words that is counted; (1, 2) are words and pairs of neighbours.
+    char_ngrams : (int, int)
+        Shortest and longest n-gram of characters, within a word and the blanks around it.
+    min_df : int
+        Terms in fewer texts are left out; not used when hashing.
+    n_features : int, optional
+        Hash terms into so many columns instead of keeping a vocabulary: less memory, smaller models,
+        and terms can no longer be named. With both, each gets one half.
+    lowercase : bool
+        False keeps capital letters apart.
+
+    Attributes
+    ----------
+    analyzer_, analyzer_reason_ : str
+        What is counted, and why.
+    terms_ : dict of str to array of str
+        The vocabulary of "word" and "char", in the order of columns; empty when hashing.
+    idf_ : dict of str to array
+        Weight of each term.
+
+    Examples
+    --------
+    >>> features = TextFeatures("word", word_ngrams=(1, 1))
+    >>> X = features.fit_transform(["red apple", "green apple"])
+    >>> features.get_feature_names_out()
+    array(['word__apple', 'word__green', 'word__red'], dtype=object)
+    >>> X.toarray().round(2)
+    array([[0.58, 0.  , 0.81],
+           [0.58, 0.81, 0.  ]], dtype=float32)
+    """
+
+    _learnt: ClassVar = {
+        "analyzer_": str,
+        "analyzer_reason_": str,
+        "terms_": dict,
+        "idf_": dict,
+        # The parameters at the time of fit: they may be set anew without fitting again.
+        "_settings": dict,
+    }
+
+    def __init__(
+        self,
+        analyzer: Analyzer = "auto",
+        *,
+        word_ngrams: tuple[int, int] = (1, 2),
+        char_ngrams: tuple[int, int] = (2, 4),
+        min_df: int = 1,
+        n_features: int | None = None,
+        lowercase: bool = True,
+    ) -> None:
+        self.analyzer = analyzer
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+        self.min_df = min_df
+        self.n_features = n_features
+        self.lowercase = lowercase
+
+    def fit(self, texts: Any, y: Any = None) -> Self:
+        """Learn the vocabulary and its weights."""
+        self.fit_transform(texts)
+        return self
+
+    def fit_transform(self, texts: Any, y: Any = None) -> sp.csr_matrix:
+        """Learn the vocabulary and its weights, and return the rows of these texts.
+
+        Parameters
+        ----------
+        texts : list of str
+            Or an array or a column of a data frame. Texts are read one after the other and not copied.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        csr_matrix of shape (n_texts, n_columns)
+            float32 with int32 indices.
+        """
+        self._check_parameters()
+        check_texts(texts)
+        analyzer, reason = self._chosen(texts)
+        settings = {k: v for k, v in self.get_params().items() if k != "analyzer"}
+        vectorizers: dict[str, Any] = {}
+        idf, parts = {}, []
+        for block in BLOCKS[analyzer]:
+            vectorizer = make_vectorizer(block, analyzer, **settings)
+            counts = count(vectorizer, texts)
+            if counts is not None:
+                rows, idf[block] = tfidf(counts)
+                vectorizers[block] = vectorizer
+                parts.append(rows)
+        if not parts:
+            raise LocoleError(
+                "no term is left of these texts: take a smaller min_df, or analyzer='both'."
+            )
+        has_terms = vectorizers if self.n_features is None else {}
+        self.terms_ = {block: v.get_feature_names_out() for block, v in has_terms.items()}
+        self.analyzer_, self.analyzer_reason_, self.idf_ = analyzer, reason, idf
+        self._vectorizers, self._settings = vectorizers, settings
+        return joined(parts)
+
+    def transform(self, texts: Any) -> sp.csr_matrix:
+        """Return the rows of texts; terms that are not in the vocabulary are passed over."""
+        check_is_fitted(self)
+        check_texts(texts)
+        counts = [(b, v.transform(each_text(texts))) for b, v in self._ready().items()]
+        return joined([tfidf(c, self.idf_[block])[0] for block, c in counts])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Name of each column: ``word__apple``, ``char__ap``; a number instead when hashing."""
+        check_is_fitted(self)
+        names = [
+            f"{block}__{term}"
+            for block, idf in self.idf_.items()
+            for term in self.terms_.get(block, range(idf.size))
+        ]
+        return np.array(names, dtype=object)
+
+    @property
+    def n_columns_(self) -> int:
+        """Number of columns."""
+        return sum(idf.size for idf in self.idf_.values())
+
+    def _chosen(self, texts: Any) -> tuple[str, str]:
+        if self.analyzer == "auto":
+            return choose_analyzer(texts)
+        if self.analyzer not in BLOCKS:
+            names = ", ".join(["auto", *BLOCKS])
+            raise LocoleError(f"unknown analyzer {self.analyzer!r}: take one of {names}.")
+        return self.analyzer, "analyzer as given"
+
+    def _check_parameters(self) -> None:
+        for name in ("word_ngrams", "char_ngrams"):
+            value = getattr(self, name)
+            is_pair = isinstance(value, tuple | list) and len(value) == 2
+            if not is_pair or not all(map(_is_count, value)) or value[0] > value[1]:
+                raise LocoleError(f"{name} must be the shortest and longest n-gram, not {value!r}.")
+        if not _is_count(self.min_df):
+            raise LocoleError(f"min_df must be a whole number of at least 1, not {self.min_df!r}.")
+        size = self.n_features
+        if size is not None and (not _is_count(size) or not 2 <= size < 2**31):
+            raise LocoleError(
+                f"n_features must be None or a whole number of at least 2, not {size!r}."
+            )
+
+    def _ready(self) -> dict[str, Any]:
+        """Counters, made again from the vocabulary after a load."""
+        if not hasattr(self, "_vectorizers"):
+            made = {
+                block: make_vectorizer(block, self.analyzer_, **self._settings)
+                for block in self.idf_
+            }
+            for block, terms in self.terms_.items():
+                made[block].vocabulary_ = {term: column for column, term in enumerate(terms)}
+                if len(made[block].vocabulary_) < terms.size:
+                    raise ModelFileError("the vocabulary of the model has a term twice.")
+            self._vectorizers = made
+        return self._vectorizers
+
+    def _check_learnt(self) -> None:
+        type(self)(**self._settings)._check_parameters()
+        blocks = BLOCKS.get(self.analyzer_, ())
+        size = self._settings["n_features"]
+        fits = bool(self.idf_) and set(self.idf_) <= set(blocks)
+        fits = fits and set(self.terms_) == (set() if size else set(self.idf_))
+        for block, idf in self.idf_.items():
+            n_columns = (
+                size // len(blocks) if size and blocks else _size(self.terms_.get(block), "OU")
+            )
+            fits = fits and _size(idf, "f") == n_columns and idf.dtype == np.float32
+        if not fits:
+            raise ModelFileError("its terms and their weights do not fit together")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "idf_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def _size(array: Any, kinds: str) -> int | None:
+    """Length of a one-dimensional array of such a kind, or None."""
+    is_list = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in kinds
+    return array.size if is_list else None

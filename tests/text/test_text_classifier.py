@@ -1,0 +1,171 @@
+"""Classifying raw texts, and keeping the whole of it in one folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import texts as animals
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import estimator_checks as checks
+
+from locole import LocoleClassifier, load
+from locole.exceptions import LocoleError, ModelFileError
+from locole.regressors import ElasticNetRegressor
+from locole.text import TextClassifier, TextFeatures
+from locole.text import classifier as module
+
+TEXTS, ANIMALS = animals()
+NEW = ["what purrs?", "it barks and wags", "gills", "feathers and a beak", "рыба", ""]
+
+
+def test_it_is_features_and_classifier():
+    ours = TextClassifier(TextFeatures("word"), LocoleClassifier(random_state=3))
+    ours.fit(TEXTS, ANIMALS)
+    features = TextFeatures("word")
+    classifier = LocoleClassifier(random_state=3).fit(features.fit_transform(TEXTS), ANIMALS)
+    labels, scores = ours.predict_topk(NEW, k=3)
+    expected = classifier.predict_topk(features.transform(NEW), k=3)
+    np.testing.assert_array_equal(labels, expected[0])
+    np.testing.assert_array_equal(scores, expected[1])
+    np.testing.assert_array_equal(
+        ours.decision_function(NEW), classifier.decision_function(features.transform(NEW))
+    )
+    assert ours.classes_.tolist() == ["bird", "cat", "dog", "fish"]
+
+
+def test_it_learns():
+    model = TextClassifier().fit(TEXTS, ANIMALS)
+    assert model.score(TEXTS, ANIMALS) == 1
+    assert model.predict(NEW[:4]).tolist() == ["cat", "dog", "fish", "bird"]
+
+
+def test_texts_in_blocks_give_the_same_answers(monkeypatch):
+    model = TextClassifier().fit(TEXTS, ANIMALS)
+    whole = model.predict_topk(NEW * 5, k=2)
+    scores = model.decision_function(NEW * 5)
+    monkeypatch.setattr(module, "_BLOCK_TEXTS", 7)
+    for a, b in zip(whole, model.predict_topk(NEW * 5, k=2), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(scores, model.decision_function(pd.Series(NEW * 5)))
+
+
+@pytest.mark.parametrize("n_features", [None, 256])
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+def test_saved_and_loaded(tmp_path, n_features, storage):
+    before = TextClassifier(
+        TextFeatures("both", n_features=n_features),
+        LocoleClassifier("kerdock", dim=16, regressor=ElasticNetRegressor(storage=storage)),
+    ).fit(TEXTS, ANIMALS)
+    before.save(tmp_path / "m")
+    after = load(tmp_path / "m")
+    assert repr(before) == repr(after)
+    more, labels = (
+        [*NEW, "moos in the stable"],
+        ["cat", "dog", "fish", "bird", "fish", "cat", "cow"],
+    )
+    for _ in range(2):
+        for a, b in zip(before.predict_topk(NEW, 4), after.predict_topk(NEW, 4), strict=True):
+            assert a.tobytes() == b.tobytes()
+            assert a.dtype == b.dtype
+        for model in (before, after):
+            model.partial_fit(more, labels)
+    assert "cow" in after.classes_
+
+
+def test_partial_fit_keeps_the_vocabulary_and_takes_new_labels():
+    model = TextClassifier().partial_fit(TEXTS[:4], ANIMALS[:4])
+    terms = model.features_.get_feature_names_out()
+    model.partial_fit(TEXTS[4:], ANIMALS[4:])
+    np.testing.assert_array_equal(model.features_.get_feature_names_out(), terms)
+    assert set(model.classes_) == set(ANIMALS)
+
+
+def test_hashing_learns_words_that_come_later():
+    features = TextFeatures("word", n_features=2**12)
+    model = TextClassifier(features).partial_fit(TEXTS[:4], ANIMALS[:4], classes=ANIMALS)
+    model.partial_fit(TEXTS[4:], ANIMALS[4:])
+    assert model.predict(["gills and fins", "feathers"]).tolist() == ["fish", "bird"]
+
+
+def test_weights_of_texts():
+    twice = TextClassifier().fit([*TEXTS, TEXTS[0]], [*ANIMALS, ANIMALS[0]])
+    weight = np.ones(len(TEXTS))
+    weight[0] = 0
+    without = TextClassifier(classifier=LocoleClassifier("one_hot")).fit(
+        TEXTS, ANIMALS, sample_weight=weight
+    )
+    assert without.classifier_.weight_seen_ == len(TEXTS) - 1
+    assert twice.classifier_.weight_seen_ == len(TEXTS) + 1
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    model = TextClassifier().fit(TEXTS, ANIMALS)
+    expected = model.predict(NEW).tolist()
+    for bad in (["a", None], "text", []):
+        with pytest.raises(LocoleError):
+            model.fit(bad, ["x", "y"])
+        with pytest.raises(LocoleError):
+            model.partial_fit(bad, ["x", "y"])
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.fit(TEXTS, ANIMALS[:-1])
+    assert model.predict(NEW).tolist() == expected
+
+
+@pytest.mark.parametrize("bad", ["text", [b"a"], [None], [1], []])
+def test_predict_refuses_what_is_no_text(bad):
+    model = TextClassifier().fit(TEXTS, ANIMALS)
+    for method in (model.predict, model.predict_topk, model.decision_function):
+        with pytest.raises(LocoleError, match="text"):
+            method(bad)
+
+
+def test_an_unfitted_model_says_so(tmp_path):
+    with pytest.raises(NotFittedError):
+        TextClassifier().predict(TEXTS)
+    with pytest.raises(NotFittedError):
+        TextClassifier().save(tmp_path / "m")
+
+
+def test_parameters_reach_the_parts():
+    model = TextClassifier(TextFeatures(), LocoleClassifier())
+    model.set_params(features__analyzer="char", classifier__dim=64)
+    assert clone(model).get_params()["features__analyzer"] == "char"
+    assert clone(model).fit(TEXTS, ANIMALS).classifier_.embedding_.dim == 64
+    assert model.features is not clone(model).fit(TEXTS, ANIMALS).features_
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TextClassifier(TfidfVectorizer()),
+        TextClassifier(classifier=LogisticRegression()),
+    ],
+)
+def test_parts_of_others_work_but_are_not_saved(model, tmp_path):
+    model.fit(TEXTS, ANIMALS)
+    if not isinstance(model.classifier, LogisticRegression):
+        assert model.score(TEXTS, ANIMALS) == 1
+    with pytest.raises(ModelFileError, match="need pickle"):
+        model.save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_no_attributes_set_in_init,
+        checks.check_parameters_default_constructible,
+        checks.check_get_params_invariance,
+        checks.check_set_params,
+        checks.check_estimator_cloneable,
+        checks.check_estimator_repr,
+        checks.check_valid_tag_types,
+    ],
+)
+def test_scikit_learns_checks(check):
+    """Those that need no data: scikit-learn has none for estimators of texts."""
+    check("TextClassifier", TextClassifier())
