@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from locole.exceptions import LocoleError
 from locole.progress import track
 
-__all__ = ["map_blocks", "n_threads"]
+__all__ = ["map_blocks", "n_threads", "slices", "workers"]
 
 T = TypeVar("T")
 
@@ -44,20 +45,29 @@ def map_blocks(
     The blocks do not depend on the number of threads, so neither does the answer. With a
     description, progress is shown.
     """
-    slices = [slice(i, min(i + block, size)) for i in range(0, size, block)]
-    threads = min(n_threads(n_jobs), len(slices))
+    parts = slices(size, block)
+    with workers(min(n_threads(n_jobs), max(1, len(parts)))) as apply:
+        return list(_shown(apply(function, parts), description, total=len(parts)))
+
+
+def slices(size: int, block: int) -> list[slice]:
+    """Cut ``0 … size−1`` into slices of ``block`` items; the last may be shorter."""
+    return [slice(i, min(i + block, size)) for i in range(0, size, block)]
+
+
+@contextmanager
+def workers(n_jobs: int | None) -> Iterator[Callable[[Callable[[Any], T], list[Any]], Iterable[T]]]:
+    """Threads that live as long as the context; what it gives maps a function over items, in order."""
+    threads = n_threads(n_jobs)
     # One BLAS thread in either case: threads times BLAS threads would oversubscribe the cores, and
     # a product's last bit depends on their number. OpenMP counts for each thread.
     if threads <= 1:
         with _one_blas_thread():
-            return [function(part) for part in _shown(slices, description)]
-    with (
-        _one_blas_thread(),
-        ThreadPoolExecutor(threads, initializer=_one_blas_thread) as pool,
-    ):
-        futures = [pool.submit(function, part) for part in slices]
+            yield map
+        return
+    with _one_blas_thread(), ThreadPoolExecutor(threads, initializer=_one_blas_thread) as pool:
         try:
-            return [future.result() for future in _shown(futures, description)]
+            yield pool.map
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -74,5 +84,5 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _shown(items: list, description: str | None) -> Iterable:
-    return items if description is None else track(items, description)
+def _shown(items: Iterable[T], description: str | None, *, total: int) -> Iterable[T]:
+    return items if description is None else track(items, description, total=total)

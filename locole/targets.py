@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from locole.softmax import Softmax
+
 if TYPE_CHECKING:
     from locole.embeddings import Embedding
 
@@ -65,6 +67,10 @@ class Targets:
             last = min(first + step, embedding.n_classes)
             out[first:last] = embedding.real_block(first, last)[:, start:stop]
         return out
+
+    def softmax(self, *, label_smoothing: float = 0.0) -> Softmax:
+        """Cross-entropy over all labels, as a function of points and codes."""
+        return Softmax(self.embedding, label_smoothing=label_smoothing)
 
     def mean(self, sample_weight: NDArray | None = None) -> NDArray[np.float64]:
         """Weighted mean of the targets: the point ``Gη`` of the labels' frequencies."""

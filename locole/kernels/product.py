@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from locole.kernels.jit import inline, kernel
-from locole.kernels.simd import WIDTH, broadcast, fma, load, store
+from locole.kernels.simd import WIDTH, broadcast, fma, fnma, load, prefetch, store
 
-__all__ = ["add_dense_product", "add_sparse_product"]
+__all__ = ["add_dense_product", "add_sparse_product", "subtract_outer"]
 
 
 @inline
@@ -14,17 +14,17 @@ def _factor(data, indices, scales, k):
 
 
 @kernel
-def add_dense_product(indptr, indices, data, weights, scales, width, first, out):
-    """``out[i] += Σ_k data[k] · weights[indices[k]]`` for rows ``first …``, SIMD across outputs.
+def add_dense_product(indptr, indices, data, rows, weights, scales, width, out):
+    """``out[i] += Σ_k data[k] · weights[indices[k]]`` for row ``rows[i]``, SIMD across outputs.
 
     weights : (features · width,) of float32, or of half precision as uint16, or of int8 to be
-    multiplied by ``scales`` (features,), which is empty otherwise; out : (rows · width,), width a
+    multiplied by ``scales`` (features,), which is empty otherwise; out : (len(rows) · width,), width a
     multiple of WIDTH. Four vectors of outputs at a time stay in registers while features stream by.
     """
     group = 4 * WIDTH
     whole = width // group * group
-    for i in range(out.size // width):
-        start, stop = indptr[first + i], indptr[first + i + 1]
+    for i in range(rows.size):
+        start, stop = indptr[rows[i]], indptr[rows[i] + 1]
         for o in range(0, whole, group):
             to = i * width + o
             a, b = load(out, to), load(out, to + WIDTH)
@@ -47,11 +47,31 @@ def add_dense_product(indptr, indices, data, weights, scales, width, first, out)
 
 
 @kernel
-def add_sparse_product(indptr, indices, data, w_indptr, w_indices, w_data, first, out):
-    """Like `add_dense_product` with weights in compressed rows; out : (rows, outputs)."""
+def add_sparse_product(indptr, indices, data, w_indptr, w_indices, w_data, out):
+    """Like `add_dense_product` for all rows, with weights in compressed rows; out : (rows, outputs)."""
     for i in range(out.shape[0]):
         line = out[i]
-        for k in range(indptr[first + i], indptr[first + i + 1]):
+        for k in range(indptr[i], indptr[i + 1]):
             x, j = data[k], indices[k]
             for m in range(w_indptr[j], w_indptr[j + 1]):
                 line[w_indices[m]] += x * w_data[m]
+
+
+@kernel
+def subtract_outer(indptr, indices, data, rows, G, step, width, first, last, weights):
+    """``weights[f] −= step · x_f · G[i]`` for the features f of row ``rows[i]``, in this order.
+
+    Only outputs ``first … last−1`` (multiples of WIDTH) are touched, so threads may share the
+    outputs among them. G : (len(rows) · width,); weights : (features · width,).
+    """
+    for i in range(rows.size):
+        start, stop = indptr[rows[i]], indptr[rows[i] + 1]
+        for k in range(start, stop):
+            x, to = broadcast(data[k] * step), indices[k] * width
+            if k + 1 < stop:
+                following = indices[k + 1] * width
+                for o in range(first, last, WIDTH):
+                    prefetch(weights, following + o)
+            for o in range(first, last, WIDTH):
+                old = load(weights, to + o)
+                store(weights, to + o, fnma(x, load(G, i * width + o), old))

@@ -7,6 +7,7 @@ machine has, so the code is the same for AVX-512, AVX2 and NEON.
 
 from __future__ import annotations
 
+import math
 import operator
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = [
     "aligned",
     "broadcast",
     "exceeds",
+    "exp",
     "fma",
     "fnma",
     "load",
@@ -185,6 +187,47 @@ def minimum(typingctx, a, b):
         return builder.select(builder.fcmp_ordered("<", *args), *args)
 
     return a(a, b), codegen
+
+
+#: exp(r) = Σ r^k/k! up to here: an error below one unit in the last place for |r| ≤ ln 2 / 2.
+_EXP_TERMS = 7
+#: exp is 0 in effect below −87.3 and infinite above 88.7: arguments are clipped to this range.
+_EXP_RANGE = (-87.0, 88.0)
+
+
+@intrinsic
+def exp(typingctx, a):
+    """Exponential of float32 numbers, clipped to [e^−87, e^88]; relative error below 2e-7.
+
+    x = k ln 2 + r with |r| ≤ ln 2 / 2, hence exp(x) = 2^k exp(r): a polynomial, and k added to the
+    exponent's bits.
+    """
+
+    def codegen(context, builder, signature, args):
+        (x,) = args
+        vector = x.type
+
+        def constant(value):
+            return ir.Constant(vector, [value] * WIDTH)
+
+        low, high = (constant(bound) for bound in _EXP_RANGE)
+        x = builder.select(builder.fcmp_ordered(">", x, low), x, low)
+        x = builder.select(builder.fcmp_ordered("<", x, high), x, high)
+        # Adding 1.5·2^23 rounds to a whole number, which then stands in the low bits.
+        shift = constant(12582912.0)
+        shifted = _fma(builder, x, constant(float(np.float32(1 / np.log(2)))), shift)
+        k = builder.fsub(shifted, shift)
+        # ln 2 in two parts, the first with few enough bits that its multiples are exact.
+        r = _fma(builder, k, constant(-0.693359375), x)
+        r = _fma(builder, k, constant(float(np.float32(2.12194440e-4))), r)
+        value = constant(float(np.float32(1 / math.factorial(_EXP_TERMS))))
+        for power in range(_EXP_TERMS - 1, -1, -1):
+            value = _fma(builder, value, r, constant(float(np.float32(1 / math.factorial(power)))))
+        whole = ir.VectorType(ir.IntType(32), WIDTH)
+        bits = builder.shl(builder.bitcast(shifted, whole), ir.Constant(whole, [23] * WIDTH))
+        return builder.bitcast(builder.add(builder.bitcast(value, whole), bits), vector)
+
+    return a(a), codegen
 
 
 @intrinsic

@@ -72,7 +72,7 @@ def _radix16(x, i, w):
 
 
 @kernel
-def _transform_down_to(x, n, size, smallest):
+def transform_down_to(x, n, size, smallest):
     """All passes that bring sub-transforms from ``size`` down to ``smallest`` positions."""
     while size > smallest:
         radix = 16 if size >= 16 * smallest else 4 if size >= 4 * smallest else 2
@@ -90,7 +90,7 @@ def _transform_down_to(x, n, size, smallest):
 
 
 @kernel
-def _transform_chunk(x, start, size):
+def transform_chunk(x, start, size):
     """Transform the ``size`` ≤ 64 positions from ``start`` on."""
     if size == CHUNK:
         for j in range(4):
@@ -99,16 +99,16 @@ def _transform_chunk(x, start, size):
             _radix4(x, start + j * LANES, LANES)
     else:
         part = x[start : start + size * LANES]
-        _transform_down_to(part, size, size, 1)
+        transform_down_to(part, size, size, 1)
 
 
 @kernel
 def transform_wht(x, n):
     """Transform ``x`` (n positions in lanes) in place: y[a] = Σ_x (−1)^{a·x} x[x]."""
     chunk = min(n, CHUNK)
-    _transform_down_to(x, n, n, chunk)
+    transform_down_to(x, n, n, chunk)
     for block in range(0, n, chunk):
-        _transform_chunk(x, place(block), chunk)
+        transform_chunk(x, place(block), chunk)
 
 
 @inline
@@ -127,7 +127,7 @@ def _signed_column4(lanes, sign, x, step):
 
 
 @kernel
-def _flip(lanes, sign, work, chunk):
+def flip(lanes, sign, work, chunk):
     """Flip signs on the way into the first pass; return the length of the sub-transforms left."""
     n = sign.size
     if n >= 16 * chunk and n > chunk:
@@ -171,11 +171,11 @@ def scan_wht(Z, signs, first, n_columns, labels, best_scores, best_codes):
         thresholds(best_scores, start, count, least)
         for b in range(signs.shape[0]):
             column = first + b * n
-            size = _flip(lanes, signs[b], work, chunk)
-            _transform_down_to(work, n, size, chunk)
+            size = flip(lanes, signs[b], work, chunk)
+            transform_down_to(work, n, size, chunk)
             for x in range(0, min(n, n_columns - column), chunk):
                 at, width = place(x), min(chunk, n_columns - column - x)
-                _transform_chunk(work, at, chunk)
+                transform_chunk(work, at, chunk)
                 merge_chunk(
                     work,
                     at,
@@ -201,10 +201,10 @@ def wht_scores(Z, signs, out):
         count = min(LANES, rows - start)
         load_rows(Z, start, count, lanes)
         for b in range(signs.shape[0]):
-            size = _flip(lanes, signs[b], work, chunk)
-            _transform_down_to(work, n, size, chunk)
+            size = flip(lanes, signs[b], work, chunk)
+            transform_down_to(work, n, size, chunk)
             for x in range(0, n, chunk):
-                _transform_chunk(work, place(x), chunk)
+                transform_chunk(work, place(x), chunk)
             for i in range(count):
                 for x in range(n):
                     out[start + i, b * n + x] = work[place(x) + i]

@@ -2,6 +2,15 @@
 
 from locole.regressors.adapter import RegressorAdapter
 from locole.regressors.base import TargetRegressor, TargetsLike
+from locole.regressors.blend import BlendRegressor
 from locole.regressors.elastic_net import ElasticNetRegressor
+from locole.regressors.softmax import SoftmaxRegressor
 
-__all__ = ["ElasticNetRegressor", "RegressorAdapter", "TargetRegressor", "TargetsLike"]
+__all__ = [
+    "BlendRegressor",
+    "ElasticNetRegressor",
+    "RegressorAdapter",
+    "SoftmaxRegressor",
+    "TargetRegressor",
+    "TargetsLike",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from locole.exceptions import LocoleError
 from locole.io import SavedEstimator
 
-__all__ = ["ArrayTargets", "TargetRegressor", "TargetsLike", "as_targets"]
+__all__ = ["ArrayTargets", "LabelTargets", "TargetRegressor", "TargetsLike", "as_targets"]
 
 
 @runtime_checkable
@@ -30,6 +31,16 @@ class TargetsLike(Protocol):
 
     def table(self, start: int, stop: int) -> NDArray:
         """Outputs ``start … stop−1`` of every code."""
+
+
+@runtime_checkable
+class LabelTargets(TargetsLike, Protocol):
+    """Targets that are vectors of labels, so that they have a softmax over all labels."""
+
+    def softmax(
+        self, *, label_smoothing: float = 0.0
+    ) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
+        """Return a function from points and codes to losses and their gradients."""
 
 
 class ArrayTargets:

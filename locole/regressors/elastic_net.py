@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import numbers
 import sys
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import LocoleError
 from locole.io import saved_as
-from locole.kernels.product import add_dense_product, add_sparse_product
-from locole.kernels.simd import WIDTH
-from locole.regressors.base import TargetRegressor, TargetsLike, as_targets
+from locole.regressors.base import TargetsLike, as_targets
 from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
+from locole.regressors.linear import LinearRegressor
 from locole.regressors.penalty import choose_l2
 from locole.regressors.problem import Problem, make_problem
-from locole.regressors.storage import Storage, Weights, pack, unpack
+from locole.regressors.storage import Storage
 
 __all__ = ["RECIPES", "ElasticNetRegressor"]
 
@@ -33,7 +32,7 @@ RECIPES: dict[str, dict[str, float]] = {
 
 
 @saved_as("regressor.elastic_net")
-class ElasticNetRegressor(TargetRegressor):
+class ElasticNetRegressor(LinearRegressor):
     r"""Squared loss with ℓ1 and ℓ2 penalties, solved in the dual for blocks of outputs.
 
     .. math:: \min_W \|XW - Y\|_F^2 + \lambda_1 \|W\|_{1,1} + \lambda_2 \|W\|_F^2
@@ -77,6 +76,8 @@ class ElasticNetRegressor(TargetRegressor):
     history_ : list of dict
         For each pass the relative duality ``gap`` and dual ``objective``, ``cpu_s`` and
         ``examples_per_s``; empty after a direct solution.
+    squares_ : array of shape (n_features,), one more with an intercept
+        Σ x² of each feature over the rows learnt from: what `partial_fit` goes by.
 
     Examples
     --------
@@ -89,14 +90,11 @@ class ElasticNetRegressor(TargetRegressor):
     """
 
     _learnt: ClassVar = {
-        "n_outputs_": int,
+        **LinearRegressor._learnt,
         "l2_": float,
         "l2_reason_": str,
         "history_": list,
-        "_weights": (np.ndarray, sp.csr_array),
-        "_scales": np.ndarray,
-        "_constant": np.ndarray,
-        "_has_constant": bool,
+        "squares_": np.ndarray,
     }
 
     def __init__(
@@ -130,7 +128,7 @@ class ElasticNetRegressor(TargetRegressor):
         """Solve for all outputs."""
         settings = self._settings()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        constant = _is_dense(X) if self.fit_intercept == "auto" else bool(self.fit_intercept)
+        constant = self._wants_constant(X)
         problem = self._problem(X, targets, sample_weight, constant)
         settings = self._chosen(problem, settings)
         if suits_directly(problem, settings.l1):
@@ -138,8 +136,10 @@ class ElasticNetRegressor(TargetRegressor):
             history: list[dict[str, float]] = []
         else:
             W, history = solve_dual(problem, settings)
-        self._set_weights(W, problem, constant)
+        self._set_weights(W, problem.targets.shape[1], constant=constant)
         self.history_ = history
+        self.squares_ = np.zeros(problem.X.shape[1])
+        self._count(problem)
         return self
 
     def partial_fit(
@@ -148,7 +148,8 @@ class ElasticNetRegressor(TargetRegressor):
         """Learn from more rows, starting where the last call ended.
 
         The duals of earlier rows stay as they are and those of the new rows are optimised, so every
-        call adds its rows to the problem; a row given twice counts twice.
+        call adds its rows to the problem; a row given twice counts twice. Weights of features that
+        many earlier rows have move less (not so if l1 > 0).
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)
@@ -159,10 +160,29 @@ class ElasticNetRegressor(TargetRegressor):
             raise LocoleError(
                 f"targets have {problem.targets.shape[1]} outputs, the model {self.n_outputs_}."
             )
-        W, history = solve_dual(problem, settings, start=self._all_weights())
-        self._set_weights(W, problem, self._has_constant)
+        W = self._all_weights()
+        ease = self._ease(settings.l1)
+        W, history = solve_dual(
+            problem._replace(X=sp.csr_array(problem.X * ease)), settings, start=_scaled(W, 1 / ease)
+        )
+        self._set_weights(_scaled(W, ease), self.n_outputs_, constant=self._has_constant)
+        self._count(problem)
         self.history_ = self.history_ + history
         return self
+
+    def _ease(self, l1: float) -> NDArray:
+        """How freely each feature's weights may move: ``sqrt(λ2 / (λ2 + squares_))``.
+
+        The loss of the earlier rows is no longer at hand; the diagonal of its curvature stands in
+        for it as a penalty on the move, which in the dual is a scale of the features.
+        """
+        if l1 > 0:
+            return np.ones_like(self.squares_)
+        return np.sqrt(self.l2_ / (self.l2_ + self.squares_))
+
+    def _count(self, problem: Problem) -> None:
+        squares = problem.X.multiply(problem.X)
+        self.squares_ = self.squares_ + squares.T @ problem.weight
 
     def _chosen(self, problem: Problem, settings: DualSettings) -> DualSettings:
         """Settings with λ2 filled in."""
@@ -180,93 +200,6 @@ class ElasticNetRegressor(TargetRegressor):
         weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         return make_problem(sp.csr_array(X), as_targets(targets), weight, constant=constant)
 
-    def _set_weights(self, W: Any, problem: Problem, constant: bool) -> None:
-        n = W.shape[0] - constant
-        last = np.zeros(W.shape[1], dtype=W.dtype)
-        if constant:
-            last = W[[n]].toarray().ravel() if sp.issparse(W) else W[n].copy()
-        self._constant, self._has_constant = last, constant
-        self._weights, self._scales = W[:n], np.empty(0, dtype=np.float32)
-        if self.storage != "float32" and not sp.issparse(W):
-            self._weights, self._scales = pack(W[:n].astype(np.float32), self.storage)
-            self._constant = last.astype(np.float32)
-        self.n_outputs_ = problem.targets.shape[1]
-
-    def _all_weights(self) -> Any:
-        """Weights with the constant feature as the last row, as the solvers have them."""
-        W = self._float_weights()
-        if not self._has_constant:
-            return W
-        stack = sp.vstack if sp.issparse(W) else np.vstack
-        W = stack([W, self._constant[None, :]])
-        return sp.csr_array(W) if sp.issparse(W) else W
-
-    @property
-    def coef_(self) -> Any:
-        """Weights, shape (n_features, n_outputs)."""
-        return self._float_weights()[:, : self.n_outputs_]
-
-    def _float_weights(self) -> Any:
-        W = self._weights
-        return W if sp.issparse(W) else unpack(Weights(W, self._scales))
-
-    @property
-    def intercept_(self) -> NDArray:
-        """Constant part, shape (n_outputs,)."""
-        return self._constant[: self.n_outputs_]
-
-    def _check_learnt(self) -> None:
-        W, constant, scales = self._weights, self._constant, self._scales
-        stored = (
-            ("float32", "float64") if sp.issparse(W) else ("float32", "float64", "uint16", "int8")
-        )
-        n_scales = W.shape[0] if W.dtype == np.int8 else 0
-        fits = (
-            W.dtype in stored
-            and W.ndim == 2
-            and W.shape[0] == getattr(self, "n_features_in_", None)
-            and 1 <= self.n_outputs_ <= W.shape[1]
-            and constant.shape == W.shape[1:]
-            and constant.dtype == (np.float64 if W.dtype == np.float64 else np.float32)
-            and scales.dtype == np.float32
-            and scales.shape == (n_scales,)
-        )
-        if not fits:
-            raise ModelFileError("its elastic net has arrays that do not fit together")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_weights")
-
-    def predict(self, X: Any) -> NDArray:
-        """Return ``X @ coef_ + intercept_``."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        W = self._weights
-        out = np.empty((X.shape[0], W.shape[1]), dtype=self._constant.dtype)
-        out[:] = self._constant
-        if W.dtype == np.float64:
-            out += X @ W
-            return out
-        if W.shape[1] % WIDTH and not sp.issparse(W):
-            out += X @ self._float_weights()  # a direct solution in fewer bits
-            return out
-        X = sp.csr_array(X)
-        data = X.data.astype(np.float32, copy=False)
-        if sp.issparse(W):
-            add_sparse_product(X.indptr, X.indices, data, W.indptr, W.indices, W.data, 0, out)
-        else:
-            width = W.shape[1]
-            numbers = W.reshape(-1)
-            add_dense_product(
-                X.indptr, X.indices, data, numbers, self._scales, width, 0, out.ravel()
-            )
-        return out[:, : self.n_outputs_]
-
     def _settings(self) -> DualSettings:
         values: dict[str, Any] = {"l1": self.l1, "l2": self.l2, "max_passes": self.max_passes}
         if self.recipe is not None:
@@ -274,9 +207,7 @@ class ElasticNetRegressor(TargetRegressor):
                 names = ", ".join(RECIPES)
                 raise LocoleError(f"unknown recipe {self.recipe!r}: take one of {names}.")
             values = dict(RECIPES[self.recipe])
-        if self.storage not in get_args(Storage):
-            names = ", ".join(get_args(Storage))
-            raise LocoleError(f"unknown storage {self.storage!r}: take one of {names}.")
+        self._check_storage()
         auto = values["l2"] == "auto"
         if auto:
             values["l2"] = 1.0
@@ -300,7 +231,7 @@ class ElasticNetRegressor(TargetRegressor):
         )
 
 
-def _is_dense(X: Any) -> bool:
-    """Whether at least a quarter of the entries are not zero."""
-    filled = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
-    return bool(4 * filled >= X.shape[0] * X.shape[1])
+def _scaled(W: Any, factors: NDArray) -> Any:
+    """Weights with each feature's multiplied by its factor."""
+    factors = factors.astype(W.dtype)
+    return sp.csr_array(W.multiply(factors[:, None])) if sp.issparse(W) else W * factors[:, None]

@@ -24,7 +24,8 @@ def test_dense(width, index_type):
     out = rng.normal(size=(23, width)).astype(np.float32)
     expected = out + X @ W
     indptr, indices = X.indptr.astype(index_type), X.indices.astype(index_type)
-    add_dense_product(indptr, indices, X.data, W.ravel(), NO_SCALES, width, 0, out.ravel())
+    which = np.arange(len(out))
+    add_dense_product(indptr, indices, X.data, which, W.ravel(), NO_SCALES, width, out.ravel())
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -32,7 +33,8 @@ def test_dense_from_a_later_row_on():
     X, rng = rows()
     W = rng.normal(size=(40, 32)).astype(np.float32)
     out = np.zeros((5, 32), dtype=np.float32)
-    add_dense_product(X.indptr, X.indices, X.data, W.ravel(), NO_SCALES, 32, 9, out.ravel())
+    which = np.arange(9, 9 + len(out))
+    add_dense_product(X.indptr, X.indices, X.data, which, W.ravel(), NO_SCALES, 32, out.ravel())
     np.testing.assert_allclose(out, X[9:14] @ W, rtol=1e-5, atol=1e-5)
 
 
@@ -40,7 +42,7 @@ def test_sparse():
     X, rng = rows()
     W = sp.random_array((40, 21), density=0.3, rng=rng, format="csr").astype(np.float32)
     out = np.zeros((23, 21), dtype=np.float32)
-    add_sparse_product(X.indptr, X.indices, X.data, W.indptr, W.indices, W.data, 0, out)
+    add_sparse_product(X.indptr, X.indices, X.data, W.indptr, W.indices, W.data, out)
     np.testing.assert_allclose(out, (X @ W).toarray(), rtol=1e-5, atol=1e-5)
 
 
@@ -53,7 +55,10 @@ def test_stored_in_fewer_bits(storage, width):
     stored = pack(W, storage)
     out = np.zeros((23, width), dtype=np.float32)
     numbers = stored.numbers.ravel()
-    add_dense_product(X.indptr, X.indices, X.data, numbers, stored.scales, width, 0, out.ravel())
+    which = np.arange(len(out))
+    add_dense_product(
+        X.indptr, X.indices, X.data, which, numbers, stored.scales, width, out.ravel()
+    )
     np.testing.assert_allclose(out, X @ unpack(stored), rtol=1e-5, atol=1e-5)
     error = {"float32": 0, "float16": 2**-11 * np.abs(W).max(), "int8": np.abs(W).max() / 250}
     assert np.abs(unpack(stored) - W).max() <= error[storage]

@@ -1,0 +1,97 @@
+"""Several regressors whose points are added up."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import saved_as
+from locole.regressors.base import TargetRegressor, TargetsLike
+
+__all__ = ["BlendRegressor"]
+
+
+@saved_as("regressor.blend")
+class BlendRegressor(TargetRegressor):
+    """Weighted sum of the points of fitted regressors, so of the scores of every label.
+
+    Parameters
+    ----------
+    parts : list of TargetRegressor
+        Fitted on the same targets.
+    weights : list of float
+        One for each part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from locole.regressors import ElasticNetRegressor
+    >>> X, Y = np.eye(3), np.arange(6.0).reshape(3, 2)
+    >>> part = ElasticNetRegressor(l2=1e-9, fit_intercept=False).fit(X, Y)
+    >>> BlendRegressor([part, part], [1.0, 0.5]).predict(X)[2].round(3)
+    array([6. , 7.5])
+    """
+
+    _learnt: ClassVar = {}
+
+    def __init__(self, parts: list[TargetRegressor], weights: list[float]) -> None:
+        self.parts = parts
+        self.weights = weights
+
+    @property
+    def n_outputs_(self) -> int:  # type: ignore[override]
+        """Number of outputs."""
+        return self.parts[0].n_outputs_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self.parts[0].n_features_in_
+
+    def fit(
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit every part anew; the weights stay."""
+        for part in self.parts:
+            part.fit(X, targets, sample_weight)
+        return self
+
+    def partial_fit(
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Let every part learn from more rows."""
+        parts = [copy.copy(part) for part in self.parts]
+        for part in parts:
+            if not hasattr(part, "partial_fit"):
+                raise LocoleError(f"{type(part).__name__} cannot learn more rows: fit again.")
+            part.partial_fit(X, targets, sample_weight)
+        self.parts = parts
+        return self
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the weighted sum of the parts' points."""
+        total: Any = 0
+        for part, weight in zip(self.parts, self.weights, strict=True):
+            Z = part.predict(X)
+            total = total + Z.dtype.type(weight) * Z
+        return total
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        made = super()._from_state(values)
+        parts, weights = made.parts, made.weights
+        fits = (
+            isinstance(parts, list)
+            and isinstance(weights, list)
+            and 1 <= len(parts) == len(weights)
+            and all(isinstance(part, TargetRegressor) for part in parts)
+            and all(isinstance(weight, float) and np.isfinite(weight) for weight in weights)
+            and len({(p.n_outputs_, p.n_features_in_) for p in parts}) == 1
+        )
+        if not fits:
+            raise ModelFileError("its regressors do not fit together")
+        return made

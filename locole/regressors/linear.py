@@ -1,0 +1,133 @@
+"""Linear regressors: weights, how they are kept, and the product with rows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from locole.exceptions import LocoleError, ModelFileError
+from locole.kernels.product import add_dense_product, add_sparse_product
+from locole.kernels.simd import WIDTH
+from locole.regressors.base import TargetRegressor
+from locole.regressors.storage import Storage, Weights, pack, unpack
+
+__all__ = ["LinearRegressor"]
+
+
+class LinearRegressor(TargetRegressor):
+    """Points ``X @ coef_ + intercept_``; a subclass finds the weights and calls `_set_weights`."""
+
+    _learnt: ClassVar = {
+        "n_outputs_": int,
+        "_weights": (np.ndarray, sp.csr_array),
+        "_scales": np.ndarray,
+        "_constant": np.ndarray,
+        "_has_constant": bool,
+    }
+
+    fit_intercept: bool | Literal["auto"]
+    storage: Storage
+
+    def _wants_constant(self, X: Any) -> bool:
+        """Whether a constant feature is added: by default if a quarter of X is not zero."""
+        if self.fit_intercept != "auto":
+            return bool(self.fit_intercept)
+        filled = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+        return bool(4 * filled >= X.shape[0] * X.shape[1])
+
+    def _check_storage(self) -> None:
+        if self.storage not in get_args(Storage):
+            names = ", ".join(get_args(Storage))
+            raise LocoleError(f"unknown storage {self.storage!r}: take one of {names}.")
+
+    def _set_weights(self, W: Any, n_outputs: int, *, constant: bool) -> None:
+        """Keep weights of shape (n_features, width), width ≥ n_outputs; the last row if ``constant``."""
+        n = W.shape[0] - constant
+        last = np.zeros(W.shape[1], dtype=W.dtype)
+        if constant:
+            last = W[[n]].toarray().ravel() if sp.issparse(W) else W[n].copy()
+        self._constant, self._has_constant = last, constant
+        self._weights, self._scales = W[:n], np.empty(0, dtype=np.float32)
+        if self.storage != "float32" and not sp.issparse(W):
+            self._weights, self._scales = pack(W[:n].astype(np.float32), self.storage)
+            self._constant = last.astype(np.float32)
+        self.n_outputs_ = n_outputs
+
+    def _all_weights(self) -> Any:
+        """Weights with the constant feature as the last row, as the solvers have them."""
+        W = self._float_weights()
+        if not self._has_constant:
+            return W
+        stack = sp.vstack if sp.issparse(W) else np.vstack
+        W = stack([W, self._constant[None, :]])
+        return sp.csr_array(W) if sp.issparse(W) else W
+
+    @property
+    def coef_(self) -> Any:
+        """Weights, shape (n_features, n_outputs)."""
+        return self._float_weights()[:, : self.n_outputs_]
+
+    def _float_weights(self) -> Any:
+        W = self._weights
+        return W if sp.issparse(W) else unpack(Weights(W, self._scales))
+
+    @property
+    def intercept_(self) -> NDArray:
+        """Constant part, shape (n_outputs,)."""
+        return self._constant[: self.n_outputs_]
+
+    def _check_learnt(self) -> None:
+        W, constant, scales = self._weights, self._constant, self._scales
+        stored = (
+            ("float32", "float64") if sp.issparse(W) else ("float32", "float64", "uint16", "int8")
+        )
+        n_scales = W.shape[0] if W.dtype == np.int8 else 0
+        fits = (
+            W.dtype in stored
+            and W.ndim == 2
+            and W.shape[0] == getattr(self, "n_features_in_", None)
+            and 1 <= self.n_outputs_ <= W.shape[1]
+            and constant.shape == W.shape[1:]
+            and constant.dtype == (np.float64 if W.dtype == np.float64 else np.float32)
+            and scales.dtype == np.float32
+            and scales.shape == (n_scales,)
+        )
+        if not fits:
+            raise ModelFileError("its elastic net has arrays that do not fit together")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_weights")
+
+    def predict(self, X: Any) -> NDArray:
+        """Return ``X @ coef_ + intercept_``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        W = self._weights
+        out = np.empty((X.shape[0], W.shape[1]), dtype=self._constant.dtype)
+        out[:] = self._constant
+        if W.dtype == np.float64:
+            out += X @ W
+            return out
+        if W.shape[1] % WIDTH and not sp.issparse(W):
+            out += X @ self._float_weights()  # a direct solution in fewer bits
+            return out
+        X = sp.csr_array(X)
+        data = X.data.astype(np.float32, copy=False)
+        if sp.issparse(W):
+            add_sparse_product(X.indptr, X.indices, data, W.indptr, W.indices, W.data, out)
+        else:
+            rows = np.arange(X.shape[0])
+            numbers, width = W.reshape(-1), W.shape[1]
+            add_dense_product(
+                X.indptr, X.indices, data, rows, numbers, self._scales, width, out.ravel()
+            )
+        return out[:, : self.n_outputs_]
