@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import NoneType
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
@@ -22,6 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from locole.auto import Assembled, Problem, assemble, is_worth_it
 from locole.blocks import map_blocks, n_threads
 from locole.decoders import Decoder, all_scores, choose_decoder, decode, recall
 from locole.decoders.choose import checked_k
@@ -29,7 +33,14 @@ from locole.embeddings import Embedding, make_embedding
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import codes_of, extended
-from locole.regressors import ElasticNetRegressor, RegressorAdapter, TargetRegressor
+from locole.mixing import best_of_both, scores_of_both
+from locole.profiles import Profiles
+from locole.regressors import (
+    ElasticNetRegressor,
+    RegressorAdapter,
+    SoftmaxRegressor,
+    TargetRegressor,
+)
 from locole.rows import sliceable, take
 from locole.targets import Targets
 
@@ -41,6 +52,12 @@ _BLOCK_ROWS = 1024
 _GROWING_DIM = 512
 # Rows on which an inexact decoder is compared with the exact one.
 _RECALL_ROWS = 512
+
+_REGRESSORS: dict[str, Any] = {
+    "auto": ElasticNetRegressor,  # for small problems; otherwise see `locole.auto`
+    "elastic_net": ElasticNetRegressor,
+    "softmax": SoftmaxRegressor,
+}
 
 
 @saved_as("classifier")
@@ -61,8 +78,12 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     dim : int, optional
         Dimension for an embedding given by name; by default the family's choice.
     regressor : str or estimator
-        ``"auto"`` or ``"elastic_net"``, or any multi-output regressor of scikit-learn's kind, also a
-        Pipeline, which is then given X as it is.
+        ``"elastic_net"`` (squared loss, the paper's), ``"softmax"`` (cross-entropy over all labels), or
+        any multi-output regressor of scikit-learn's kind, also a Pipeline, which is then given X as it
+        is. ``"auto"`` fits the elastic net, the softmax if there are ten rows for each label, and label
+        profiles if X has no negative entries, and weighs them by how likely they make the labels of up
+        to 4,000 rows held out, which they learn afterwards; ``choice_`` says what came out. With
+        fewer than 1,000 rows or 257 features it is the elastic net alone.
     decoder : str or Decoder
         ``"auto"`` picks the fastest exact one; see `locole.decoders.decode`.
     random_state : int, RandomState instance or None
@@ -78,6 +99,10 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The labels, sorted (or as the embedding names them).
     embedding_, regressor_, decoder_
         The parts in use.
+    profiles_ : Profiles or None
+        Label profiles, which ``regressor="auto"`` adds to the scores with weight ``profile_weight_``.
+    choice_ : str
+        What ``"auto"`` chose and why, in one line; empty otherwise.
     decoder_recall_ : float
         1 for exact decoders; for ``decoder="candidates"`` the fraction of training rows (up to 512)
         on which it agrees with the exact answer.
@@ -109,6 +134,9 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         "classes_": np.ndarray,
         "embedding_": Embedding,
         "regressor_": TargetRegressor,
+        "profiles_": (Profiles, NoneType),
+        "profile_weight_": float,
+        "choice_": str,
         "decoder_": Decoder,
         "decoder_recall_": float,
         "prior_point_": np.ndarray,
@@ -240,11 +268,25 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         embedding = self._make_embedding(known.size, seed, growing=growing)
         decoder = choose_decoder(embedding, self.decoder)
         targets = Targets(codes, embedding)
-        regressor.fit(X, targets, sample_weight=weight)
+        made = Assembled(regressor, None, 0.0, "")
+        if self.regressor == "auto" and not growing and is_worth_it(X):
+            made = assemble(
+                Problem(sp.csr_array(X), targets, weight),
+                decoder,
+                seed=seed,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+            if self.verbose:
+                print(made.reason, file=sys.stderr)
+        else:
+            regressor.fit(X, targets, sample_weight=weight)
         self.classes_ = known
         self.embedding_ = embedding
         self.decoder_ = decoder
-        self.regressor_ = regressor
+        self.regressor_ = regressor = made.regressor
+        self.profiles_, self.profile_weight_ = made.profiles, made.profile_weight
+        self.choice_ = made.reason
         if isinstance(regressor, RegressorAdapter) and hasattr(regressor, "n_features_in_"):
             self.n_features_in_ = regressor.n_features_in_
         self.prior_point_ = targets.mean(weight)
@@ -267,6 +309,9 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         targets = Targets(codes_of(y, known), embedding)
         regressor = copy.copy(self.regressor_)
         regressor.partial_fit(X, targets, sample_weight=weight)
+        if self.profiles_ is not None:
+            profiles = copy.copy(self.profiles_)
+            self.profiles_ = profiles.add(sp.csr_array(X), targets.codes, known.size, weight)
         self.classes_, self.embedding_, self.regressor_ = known, embedding, regressor
         added = float(targets.codes.size if weight is None else weight.sum())
         share = added / (self.weight_seen_ + added)
@@ -342,13 +387,11 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 regressor.set_params(n_jobs=self.n_jobs)
             return regressor
         if isinstance(regressor, str):
-            if regressor in ("auto", "elastic_net"):
-                return ElasticNetRegressor(
-                    random_state=seed, n_jobs=self.n_jobs, verbose=self.verbose
-                )
-            raise LocoleError(
-                f"unknown regressor {regressor!r}: take auto, elastic_net or an estimator."
-            )
+            if regressor in _REGRESSORS:
+                kind = _REGRESSORS[regressor]
+                return kind(random_state=seed, n_jobs=self.n_jobs, verbose=self.verbose)
+            names = ", ".join(_REGRESSORS)
+            raise LocoleError(f"unknown regressor {regressor!r}: take {names} or an estimator.")
         if hasattr(regressor, "fit") and hasattr(regressor, "predict"):
             return RegressorAdapter(regressor)
         raise LocoleError(f"regressor must be a name or have fit and predict, not {regressor!r}.")
@@ -374,8 +417,12 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         k = checked_k(k, self.embedding_.n_classes)
 
-        def best(Z: NDArray) -> tuple[NDArray, NDArray]:
-            return decode(self.embedding_, Z, k=k, decoder=self.decoder_)
+        def best(X: Any, Z: NDArray) -> tuple[NDArray, NDArray]:
+            if self.profiles_ is None:
+                return decode(self.embedding_, Z, k=k, decoder=self.decoder_)
+            weight = self.profile_weight_
+            X = sp.csr_array(X)
+            return best_of_both(self.embedding_, self.decoder_, self.profiles_, weight, X, Z, k)
 
         parts = self._map_points(X, best)
         codes = np.concatenate([codes for codes, _ in parts])
@@ -387,12 +434,20 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         This is the one method whose memory grows with the number of labels: prefer `predict_topk`.
         """
         check_is_fitted(self)
-        parts = self._map_points(X, lambda Z: all_scores(self.embedding_, Z, self.decoder_))
+
+        def every(X: Any, Z: NDArray) -> NDArray:
+            if self.profiles_ is None:
+                return all_scores(self.embedding_, Z, self.decoder_)
+            weight = self.profile_weight_
+            X = sp.csr_array(X)
+            return scores_of_both(self.embedding_, self.decoder_, self.profiles_, weight, X, Z)
+
+        parts = self._map_points(X, every)
         scores = np.concatenate(parts)
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
     def _map_points(self, X: Any, function: Any) -> list[Any]:
-        """Apply ``function`` to the points of one block of rows after the other."""
+        """Apply ``function`` to one block of rows and their points after the other."""
         if not isinstance(self.regressor_, RegressorAdapter):
             X = validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
@@ -403,7 +458,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise LocoleError("there are 0 samples to predict: give at least one row.")
 
         def on_block(rows: slice) -> Any:
-            return function(self._points(take(X, rows)))
+            some = take(X, rows)
+            return function(some, self._points(some))
 
         return map_blocks(on_block, n_rows, block=_BLOCK_ROWS, n_jobs=self.n_jobs)
 
@@ -441,6 +497,10 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             and self.prior_point_.shape == (embedding.real_dim,)
             and self.prior_point_.dtype == np.float64
             and self.decoder_.fits(embedding)
+            and (
+                self.profiles_ is None
+                or self.profiles_.sums_.shape == (n_features, embedding.n_classes)
+            )
         )
         if not fits:
             raise ModelFileError("its labels, embedding, regressor and decoder do not fit together")

@@ -183,7 +183,8 @@ def test_threads_change_no_bit():
     answers = []
     for n_jobs in (1, 2, 4):
         classifier = LocoleClassifier("kerdock", dim=256, n_jobs=n_jobs).fit(X_words, labels)
-        answers.append([classifier.regressor_.coef_, *classifier.predict_topk(X_words, k=3)])
+        parts = [part.coef_ for part in classifier.regressor_.parts]
+        answers.append([*parts, *classifier.predict_topk(X_words, k=3)])
         answers[-1].append(classifier.decision_function(X_words))
     assert answers[0][0].dtype == np.float32  # the iterative path
     for other in answers[1:]:

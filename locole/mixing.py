@@ -1,0 +1,120 @@
+"""Points and label profiles together: candidates of both, one score, and how much each counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from locole.decoders import Decoder, all_scores, decode
+from locole.profiles import Profiles
+
+__all__ = ["best_of_both", "choose_weights", "point_scores", "scores_of_both", "union"]
+
+#: Candidates taken from each side.
+CANDIDATES = 32
+# Rows whose candidates' vectors exist at a time.
+_ROWS = 32
+
+Codes = NDArray[np.int64]
+
+
+def point_scores(embedding: Any, Z: NDArray, codes: Codes) -> NDArray[np.float64]:
+    """``Re⟨z_i, g⟩`` for the labels ``codes[i]`` of each row."""
+    out = np.empty(codes.shape)
+    for first in range(0, len(Z), _ROWS):
+        rows = slice(first, first + _ROWS)
+        some = codes[rows]
+        G = embedding.real_rows(some.ravel()).reshape(*some.shape, -1)
+        out[rows] = np.einsum("ikj,ij->ik", G, Z[rows])
+    return out
+
+
+def best_of_both(
+    embedding: Any,
+    decoder: Decoder,
+    profiles: Profiles,
+    weight: float,
+    X: sp.csr_array,
+    Z: NDArray,
+    k: int,
+) -> tuple[Codes, NDArray[np.float64]]:
+    """Best k labels by ``Re⟨z, g⟩ + weight · profile`` among the candidates of both.
+
+    A label can be missed only if it is neither among the best 32 (or 2k) by its vector nor among
+    those by its profile.
+    """
+    wanted = min(max(2 * k, CANDIDATES), embedding.n_classes)
+    codes, scores = decode(embedding, Z, k=wanted, decoder=decoder)
+    scan = profiles.scan(X, wanted, found=codes)
+    more = point_scores(embedding, Z, scan.codes) + weight * scan.scores
+    more[_repeated(scan.codes, codes)] = -np.inf
+    codes = np.hstack([codes, scan.codes])
+    scores = np.hstack([scores + weight * scan.at, more])
+    order = np.lexsort((codes, -scores), axis=1)[:, :k]
+    return np.take_along_axis(codes, order, 1), np.take_along_axis(scores, order, 1)
+
+
+def scores_of_both(
+    embedding: Any,
+    decoder: Decoder,
+    profiles: Profiles,
+    weight: float,
+    X: sp.csr_array,
+    Z: NDArray,
+) -> NDArray[np.float64]:
+    """Scores of all labels."""
+    every = np.broadcast_to(np.arange(embedding.n_classes), (len(Z), embedding.n_classes))
+    return all_scores(embedding, Z, decoder) + weight * profiles.scan(X, 1, found=every).at
+
+
+def _repeated(codes: Codes, earlier: Codes) -> NDArray[np.bool_]:
+    """Which codes stand in the same row of ``earlier``."""
+    return (codes[:, :, None] == earlier[:, None, :]).any(axis=2)
+
+
+def union(parts: list[Codes]) -> tuple[Codes, NDArray[np.bool_]]:
+    """All candidates of each row side by side, and which of them have come before."""
+    codes = np.sort(np.hstack(parts), axis=1)
+    again = np.zeros(codes.shape, dtype=bool)
+    again[:, 1:] = codes[:, 1:] == codes[:, :-1]
+    return codes, again
+
+
+def choose_weights(
+    scores: NDArray[np.float64], right: NDArray[np.bool_], valid: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Non-negative weights under which the right candidates are most likely.
+
+    Minimises the mean of ``−log softmax(scores @ weights)[right]`` over the rows that have their label
+    among the candidates, a convex problem; the weighted scores are then calibrated logits.
+
+    Parameters
+    ----------
+    scores : array of shape (rows, candidates, sources)
+    right, valid : arrays of shape (rows, candidates)
+        Which candidate is the label; which count at all.
+    """
+    use = (right & valid).any(axis=1)
+    scores, right, valid = scores[use], (right & valid)[use], valid[use]
+    if not use.any():
+        return np.ones(scores.shape[2])
+    spread = np.maximum(scores[valid].std(axis=0), 1e-12)
+    scores = scores / spread
+
+    def objective(weights: NDArray) -> tuple[float, NDArray]:
+        logits = np.where(valid, scores @ weights, -np.inf)
+        logits -= logits.max(axis=1, keepdims=True)
+        odds = np.exp(logits)
+        p = odds / odds.sum(axis=1, keepdims=True)
+        loss = -np.log(np.maximum(p[right], 1e-300)).mean()
+        slope = np.einsum("rc,rcs->s", p - right, scores) / len(p)
+        return loss, slope
+
+    start = np.full(scores.shape[2], 0.5)
+    bounds = [(0.0, None)] * start.size
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return found.x / spread
