@@ -53,15 +53,19 @@ class Problem(NamedTuple):
         return Problem(self.X[rows], targets, weight)
 
 
-def is_worth_it(X: Any) -> bool:
+def is_worth_it(X: Any, weight: NDArray | None) -> bool:
     """Whether there are rows and features enough to weigh several models against each other."""
-    return X.shape[0] >= _MIN_ROWS and X.shape[1] >= _MIN_FEATURES
+    n_rows = X.shape[0] if weight is None else np.count_nonzero(weight)
+    return bool(n_rows >= _MIN_ROWS and X.shape[1] >= _MIN_FEATURES)
 
 
 def assemble(
     problem: Problem, decoder: Decoder, *, seed: int, n_jobs: int | None, verbose: int
 ) -> Assembled:
     """Fit the models on most rows, weigh them on the others, then let them learn those too."""
+    if problem.weight is not None:
+        # All the rows held out might be of weight zero.
+        problem = problem.take(np.flatnonzero(problem.weight))
     n = problem.X.shape[0]
     order = np.random.default_rng([seed, n, 1]).permutation(n)
     held_rows, kept_rows = np.split(order, [min(_HELD_OUT, n // 10)])
@@ -75,6 +79,7 @@ def assemble(
     profiles = None
     if problem.X.data.size and problem.X.data.min() >= 0:
         profiles = Profiles().fit(kept.X, *_labels(kept))
+        profiles.tune(kept.X, kept.targets.codes, kept.weight, seed=seed, n_jobs=n_jobs)
     trial = _Trial(held, decoder, experts, profiles)
     weights = trial.weights()
     reason = trial.reason(weights)

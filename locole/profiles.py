@@ -9,11 +9,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from locole.exceptions import ModelFileError
+from locole.blocks import map_blocks
+from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
-from locole.kernels.postings import scan_postings
+from locole.kernels.postings import scan_postings, tune_features
 
 __all__ = ["Profiles", "Scan"]
+
+# How features are tuned: rows and rivals of each, passes, first learning rate, scale of the logits.
+_TUNE_ROWS, _RIVALS, _PASSES, _RATE, _SCALE = 100_000, 16, 2, 0.5, 0.4
 
 
 class Scan(NamedTuple):
@@ -34,13 +38,19 @@ class Profiles(SavedEstimator, BaseEstimator):
     .. math:: \sum_f x_f \log\Big(1 + \frac{P(f \mid \text{label})}{P(f)}\Big)
 
     with the shares of feature f in the label's rows and in all rows. This is a naive Bayes rule whose
-    label models are mixed half and half with the common one: nothing is optimised, so it does not
-    overfit labels with few rows, and it has no noise floor where a row says little.
+    label models are mixed half and half with the common one. It has no parameter per label and
+    feature that could overfit labels with few rows, and no noise floor where a row says little.
+
+    `tune` then learns how much each feature counts, β_f ≥ 0 in ``Σ_f β_f x_f log(…)``, one number for
+    all labels. Rows are scored as if they had not been seen: a row's own part is taken out of its
+    label's sums first.
 
     Attributes
     ----------
     sums_ : CSR array of shape (n_features, n_classes)
         Sum of each feature over the rows of each label.
+    feature_weights_ : array of shape (n_features,)
+        β, ones before `tune`.
 
     Examples
     --------
@@ -51,7 +61,7 @@ class Profiles(SavedEstimator, BaseEstimator):
     array([0, 0, 1])
     """
 
-    _learnt: ClassVar = {"sums_": sp.csr_array}
+    _learnt: ClassVar = {"sums_": sp.csr_array, "feature_weights_": np.ndarray}
 
     def fit(
         self,
@@ -62,6 +72,7 @@ class Profiles(SavedEstimator, BaseEstimator):
     ) -> Self:
         """Sum up the rows of each label; X must not have negative entries."""
         self.sums_ = sp.csr_array((X.shape[1], n_classes), dtype=np.float32)
+        self.feature_weights_ = np.ones(X.shape[1], dtype=np.float32)
         return self.add(X, codes, n_classes, sample_weight)
 
     def add(
@@ -72,6 +83,10 @@ class Profiles(SavedEstimator, BaseEstimator):
         sample_weight: NDArray | None = None,
     ) -> Self:
         """Add more rows, which may have more labels."""
+        if X.data.size and X.data.min() < 0:
+            raise LocoleError(
+                "label profiles need features that are not negative: fit again with all the data."
+            )
         ones = np.ones(codes.size) if sample_weight is None else sample_weight
         shape = (n_classes, codes.size)
         member = sp.csr_array((ones.astype(np.float32), (codes, np.arange(codes.size))), shape)
@@ -99,20 +114,70 @@ class Profiles(SavedEstimator, BaseEstimator):
         )  # fmt: skip
         return Scan(at, codes, scores)
 
+    def tune(
+        self,
+        X: sp.csr_array,
+        codes: NDArray[np.int64],
+        sample_weight: NDArray | None = None,
+        *,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Learn how much each feature counts, from up to 100,000 of the rows that were added.
+
+        Two passes of AdaGrad with falling rate on the cross-entropy of a row's label among the 16
+        labels that score best; labels with a single row have nothing left to be recognised by.
+        """
+        weight = np.ones(codes.size) if sample_weight is None else sample_weight
+        counts = np.bincount(codes, weights=weight > 0)
+        order = np.random.default_rng([seed, codes.size, 2]).permutation(codes.size)
+        rows = order[(counts[codes[order]] > 1) & (weight[order] > 0)][:_TUNE_ROWS]
+        if rows.size == 0:
+            return self
+        k = min(_RIVALS, self.sums_.shape[1])
+        parts = map_blocks(
+            lambda part: self.scan(X[rows[part]], k).codes, rows.size, block=1024, n_jobs=n_jobs
+        )
+        longest = int(np.diff(X.indptr).max())
+        totals = self._totals()
+        rates = np.linspace(_RATE, 0, _PASSES * rows.size, endpoint=False, dtype=np.float32)
+        squares = np.ones_like(self.feature_weights_)
+        tuned = np.ones_like(self.feature_weights_)
+        for some in np.split(rates, _PASSES):
+            tune_features(
+                rows, X.indptr, X.indices, X.data.astype(np.float32, copy=False), codes,
+                weight.astype(np.float32), np.concatenate(parts), self.sums_.indptr,
+                self.sums_.indices, self.sums_.data, self._plain_log_odds(), *totals,
+                np.float32(totals[0].sum()), np.float32(_SCALE), some,
+                np.empty((longest, k + 1), dtype=np.float32), np.empty(k + 1, dtype=np.float32),
+                tuned, squares,
+            )  # fmt: skip
+        self.feature_weights_ = tuned
+        self.__dict__.pop("_weights", None)
+        return self
+
     def _log_odds(self) -> NDArray[np.float32]:
         """Weights in the order of ``sums_.data``, made when they are first needed."""
         weights = self.__dict__.get("_weights")
         if weights is None:
-            S = self.sums_
-            by_label = np.asarray(S.sum(axis=0, dtype=np.float64)).ravel()
-            by_feature = np.asarray(S.sum(axis=1, dtype=np.float64)).ravel()
-            with np.errstate(divide="ignore"):
-                scale = (by_label.sum() / by_feature).astype(np.float32)
-                share = (1 / by_label).astype(np.float32)
-            weights = S.data * share[S.indices]
-            weights *= np.repeat(scale, np.diff(S.indptr))
-            self.__dict__["_weights"] = np.log1p(weights, out=weights)
+            weights = self._plain_log_odds()
+            weights *= np.repeat(self.feature_weights_, np.diff(self.sums_.indptr))
+            self.__dict__["_weights"] = weights
         return weights
+
+    def _plain_log_odds(self) -> NDArray[np.float32]:
+        S = self.sums_
+        by_label, by_feature = self._totals()
+        with np.errstate(divide="ignore"):
+            scale, share = by_label.sum() / by_feature, 1 / by_label
+        weights = S.data * share[S.indices]
+        weights *= np.repeat(scale, np.diff(S.indptr))
+        return np.log1p(weights, out=weights)
+
+    def _totals(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Sums over the features of each label and over the labels of each feature."""
+        by_label, by_feature = (self.sums_.sum(axis=axis, dtype=np.float64) for axis in (0, 1))
+        return by_label.astype(np.float32), by_feature.astype(np.float32)
 
     def __getstate__(self) -> Any:
         return {k: v for k, v in super().__getstate__().items() if k != "_weights"}
@@ -121,3 +186,6 @@ class Profiles(SavedEstimator, BaseEstimator):
         data = self.sums_.data
         if data.dtype != np.float32 or not (np.isfinite(data).all() and (data >= 0).all()):
             raise ModelFileError("its label profiles are not sums of features")
+        tuned = self.feature_weights_
+        if tuned.dtype != np.float32 or tuned.shape != self.sums_.shape[:1]:
+            raise ModelFileError("its label profiles lack the weights of features")
