@@ -48,6 +48,8 @@ SYSTEMS = {
     "locole-64": System("locole 64 outputs, 2 passes", "run_locole.py", "64x2"),
     "locole-128": System("locole 128 outputs, 3 passes", "run_locole.py", "128x3"),
     "locole": System("locole, defaults", "run_locole.py", "defaults"),
+    "locole-elastic": System("locole, elastic net alone", "run_locole.py", "elastic_net"),
+    "locole-softmax": System("locole, softmax alone", "run_locole.py", "softmax"),
     "locole-paper": System("locole, paper's Rademacher 360", "run_locole.py", "paper"),
     "pecos": System("PECOS XR-Linear", "run_pecos.py", package="libpecos"),
     "omikuji": System("omikuji Parabel", "run_omikuji.py", package="omikuji"),
@@ -120,7 +122,7 @@ SETS: dict[str, Callable[[str, Path | None], Rows]] = {
     "clinc150": from_files,
     "city_names": city_names,
 }
-DEFAULT_SETS = ("cve_product", "gesetze_de", "city_names")
+DEFAULT_SETS = tuple(SETS)
 
 
 def convert(rows: Rows, folder: Path, *, limit: int | None) -> None:

@@ -13,11 +13,14 @@ from locole.blocks import map_blocks
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
 from locole.kernels.postings import scan_postings, tune_features
+from locole.kernels.simd import WIDTH
 
 __all__ = ["Profiles", "Scan"]
 
 # How features are tuned: rows and rivals of each, passes, first learning rate, scale of the logits.
-_TUNE_ROWS, _RIVALS, _PASSES, _RATE, _SCALE = 100_000, 16, 2, 0.5, 0.4
+_TUNE_ROWS, _RIVALS, _PASSES, _RATE, _SCALE = 100_000, 8, 2, 1.0, 0.4
+# A feature that more than one label in so many has is kept as a full row.
+_FULL = 16
 
 
 class Scan(NamedTuple):
@@ -29,6 +32,16 @@ class Scan(NamedTuple):
     """The best labels by profile, best first."""
     scores: NDArray[np.float32]
     """Their scores."""
+
+
+class _LogOdds(NamedTuple):
+    """Weights in the order of ``sums_.data``; of features that many labels have also as full rows."""
+
+    weights: NDArray[np.float32]
+    full: NDArray[np.int64]
+    table: NDArray[np.float32]
+    width: int
+    labels: NDArray[np.int64]
 
 
 @saved_as("profiles")
@@ -96,21 +109,21 @@ class Profiles(SavedEstimator, BaseEstimator):
         self.sums_ = sp.csr_array(old + sums)
         self.sums_.sort_indices()
         self.sums_.eliminate_zeros()
-        self.__dict__.pop("_weights", None)
+        self.__dict__.pop("_odds", None)
         return self
 
     def scan(self, X: sp.csr_array, k: int, found: NDArray[np.int64] | None = None) -> Scan:
         """Score rows against all labels; return the best k and the scores of the labels ``found``."""
-        n_rows, n_classes = X.shape[0], self.sums_.shape[1]
+        n_rows = X.shape[0]
         found = np.empty((n_rows, 0), dtype=np.int64) if found is None else found
         at = np.empty(found.shape, dtype=np.float32)
         scores = np.full((n_rows, k), -np.inf, dtype=np.float32)
         codes = np.zeros((n_rows, k), dtype=np.int64)
-        S = self.sums_
+        odds = self._log_odds()
         scan_postings(
-            X.indptr, X.indices, X.data.astype(np.float32, copy=False), S.indptr, S.indices,
-            self._log_odds(), np.empty((1, n_classes), dtype=np.float32),
-            np.empty(0, dtype=np.int64), found, at, scores, codes,
+            X.indptr, X.indices, X.data.astype(np.float32, copy=False), self.sums_.indptr,
+            self.sums_.indices, odds.weights, odds.full, odds.table,
+            np.empty((1, odds.width), dtype=np.float32), odds.labels, found, at, scores, codes,
         )  # fmt: skip
         return Scan(at, codes, scores)
 
@@ -125,7 +138,7 @@ class Profiles(SavedEstimator, BaseEstimator):
     ) -> Self:
         """Learn how much each feature counts, from up to 100,000 of the rows that were added.
 
-        Two passes of AdaGrad with falling rate on the cross-entropy of a row's label among the 16
+        Two passes of AdaGrad with falling rate on the cross-entropy of a row's label among the 8
         labels that score best; labels with a single row have nothing left to be recognised by.
         """
         weight = np.ones(codes.size) if sample_weight is None else sample_weight
@@ -134,6 +147,8 @@ class Profiles(SavedEstimator, BaseEstimator):
         rows = order[(counts[codes[order]] > 1) & (weight[order] > 0)][:_TUNE_ROWS]
         if rows.size == 0:
             return self
+        self._set_feature_weights(np.ones_like(self.feature_weights_))
+        odds = self._log_odds()
         k = min(_RIVALS, self.sums_.shape[1])
         parts = map_blocks(
             lambda part: self.scan(X[rows[part]], k).codes, rows.size, block=1024, n_jobs=n_jobs
@@ -147,32 +162,49 @@ class Profiles(SavedEstimator, BaseEstimator):
             tune_features(
                 rows, X.indptr, X.indices, X.data.astype(np.float32, copy=False), codes,
                 weight.astype(np.float32), np.concatenate(parts), self.sums_.indptr,
-                self.sums_.indices, self.sums_.data, self._plain_log_odds(), *totals,
+                self.sums_.indices, self.sums_.data, odds.weights, odds.full, odds.table, odds.width,
+                *totals,
                 np.float32(totals[0].sum()), np.float32(_SCALE), some,
                 np.empty((longest, k + 1), dtype=np.float32), np.empty(k + 1, dtype=np.float32),
                 tuned, squares,
             )  # fmt: skip
-        self.feature_weights_ = tuned
-        self.__dict__.pop("_weights", None)
+        self._set_feature_weights(tuned)
         return self
 
-    def _log_odds(self) -> NDArray[np.float32]:
-        """Weights in the order of ``sums_.data``, made when they are first needed."""
-        weights = self.__dict__.get("_weights")
-        if weights is None:
-            weights = self._plain_log_odds()
-            weights *= np.repeat(self.feature_weights_, np.diff(self.sums_.indptr))
-            self.__dict__["_weights"] = weights
-        return weights
+    def _set_feature_weights(self, weights: NDArray[np.float32]) -> None:
+        self.feature_weights_ = weights
+        self.__dict__.pop("_odds", None)
 
-    def _plain_log_odds(self) -> NDArray[np.float32]:
+    def _log_odds(self) -> _LogOdds:
+        """Return the weights in the form that scans want, made when they are first needed."""
+        odds = self.__dict__.get("_odds")
+        if odds is None:
+            odds = self.__dict__["_odds"] = self._make_log_odds()
+        return odds
+
+    def _make_log_odds(self) -> _LogOdds:
         S = self.sums_
         by_label, by_feature = self._totals()
-        with np.errstate(divide="ignore"):
+        lengths = np.diff(S.indptr)
+        with np.errstate(divide="ignore", invalid="ignore"):  # no features: 0 / 0
             scale, share = by_label.sum() / by_feature, 1 / by_label
         weights = S.data * share[S.indices]
-        weights *= np.repeat(scale, np.diff(S.indptr))
-        return np.log1p(weights, out=weights)
+        weights *= np.repeat(scale, lengths)
+        np.log1p(weights, out=weights)
+        weights *= np.repeat(self.feature_weights_, lengths)
+        n_classes = S.shape[1]
+        width = -(-n_classes // WIDTH) * WIDTH
+        common = np.flatnonzero(lengths * _FULL > n_classes)
+        full = np.full(S.shape[0], -1, dtype=np.int64)
+        full[common] = np.arange(common.size)
+        table = np.zeros((common.size, width), dtype=np.float32)
+        for row, f in enumerate(common):
+            part = slice(S.indptr[f], S.indptr[f + 1])
+            table[row, S.indices[part]] = weights[part]
+        # Places past the last label are no labels.
+        labels = np.arange(width)
+        labels[n_classes:] = -1
+        return _LogOdds(weights, full, table.reshape(-1), width, labels)
 
     def _totals(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Sums over the features of each label and over the labels of each feature."""
@@ -180,7 +212,7 @@ class Profiles(SavedEstimator, BaseEstimator):
         return by_label.astype(np.float32), by_feature.astype(np.float32)
 
     def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k != "_weights"}
+        return {k: v for k, v in super().__getstate__().items() if k != "_odds"}
 
     def _check_learnt(self) -> None:
         data = self.sums_.data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
+from locole.kernels.simd import WIDTH, broadcast, fma, load, store
 from locole.kernels.topk import push_rows
 
 __all__ = ["fill_evidence", "scan_postings", "tune_features"]
@@ -12,31 +13,29 @@ __all__ = ["fill_evidence", "scan_postings", "tune_features"]
 
 @kernel
 def scan_postings(
-    indptr,
-    indices,
-    data,
-    lists,
-    labels,
-    weights,
-    room,
-    no_labels,
-    found,
-    at,
-    best_scores,
-    best_codes,
-):
+    indptr, indices, data, lists, labels, weights, full, table, room, no_labels, found, at,
+    best_scores, best_codes,
+):  # fmt: skip
     """For each row the scores of all labels: keep the best, and those of the labels in ``found``.
 
-    Feature f is listed for labels ``labels[lists[f] : lists[f+1]]`` with their weights. room : (1,
-    n_classes), work; found, at : (rows, m) codes and their scores; best_scores, best_codes : (rows, k).
+    Feature f is listed for labels ``labels[lists[f] : lists[f+1]]`` with their weights; where most
+    labels have it, ``full[f] ≥ 0`` names its row in ``table`` (features · width,), which vectors add at
+    once. room : (1, width), work; found, at : (rows, m) codes and their scores; best_scores,
+    best_codes : (rows, k).
     """
     scores = room[0]
+    width = scores.size
     for i in range(indptr.size - 1):
         scores[:] = 0
         for p in range(indptr[i], indptr[i + 1]):
             f, x = indices[p], data[p]
-            for q in range(lists[f], lists[f + 1]):
-                scores[labels[q]] += x * weights[q]
+            if full[f] >= 0:
+                factor, start = broadcast(x), full[f] * width
+                for c in range(0, width, WIDTH):
+                    store(scores, c, fma(factor, load(table, start + c), load(scores, c)))
+            else:
+                for q in range(lists[f], lists[f + 1]):
+                    scores[labels[q]] += x * weights[q]
         for j in range(found.shape[1]):
             at[i, j] = scores[found[i, j]]
         push_rows(room, 0, no_labels, best_scores[i : i + 1], best_codes[i : i + 1])
@@ -57,8 +56,8 @@ def _place_of(labels, start, stop, code):
 
 @kernel
 def fill_evidence(
-    row, indptr, indices, data, code, weight, rivals, lists, labels, sums, weights, by_label,
-    by_feature, total, out,
+    row, indptr, indices, data, code, weight, rivals, lists, labels, sums, weights, full,
+    table, width, by_label, by_feature, total, out,
 ):  # fmt: skip
     """What each feature of a row says for each rival and, in the last column, for its own label.
 
@@ -75,8 +74,11 @@ def fill_evidence(
         first, last = lists[f], lists[f + 1]
         line = out[p - start]
         for j in range(rivals.size):
-            at = _place_of(labels, first, last, rivals[j]) if rivals[j] != code else -1
-            line[j] = x * weights[at] if at >= 0 else 0
+            if full[f] >= 0:
+                line[j] = x * table[full[f] * width + rivals[j]]
+            else:
+                at = _place_of(labels, first, last, rivals[j])
+                line[j] = x * weights[at] if at >= 0 else 0
         own = _place_of(labels, first, last, code)
         left = sums[own] - x * weight if own >= 0 else 0
         line[rivals.size] = 0
@@ -88,7 +90,7 @@ def fill_evidence(
 @kernel
 def tune_features(
     rows, indptr, indices, data, codes, row_weights, found, lists, labels, sums, weights,
-    by_label, by_feature, total, scale, rates, evidence, logits, tuned, squares,
+    full, table, width, by_label, by_feature, total, scale, rates, evidence, logits, tuned, squares,
 ):  # fmt: skip
     """One pass of AdaGrad over the features' weights; returns the mean loss.
 
@@ -103,7 +105,7 @@ def tune_features(
         code = codes[row]
         fill_evidence(
             row, indptr, indices, data, code, row_weights[row], found[r], lists, labels, sums,
-            weights, by_label, by_feature, total, evidence,
+            weights, full, table, width, by_label, by_feature, total, evidence,
         )  # fmt: skip
         logits[:] = 0
         for p in range(start, stop):
