@@ -12,7 +12,7 @@ PEERS_STAMP := $(PEERS)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench bench-linear bench-read bench-solver bench-storage demo clean
+.PHONY: help setup test lint format bench bench-linear bench-read bench-softmax bench-solver bench-storage demo clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -57,8 +57,12 @@ bench-storage: setup  ## accuracy of weights in fewer bits on the data sets in $
 bench-read: setup  ## reading LIBSVM files against scikit-learn; saves benchmarks/records/read.json
 	$(BIN)/python benchmarks/bench_read.py --data $(DATA)
 
-demo: setup  ## name a Unicode character from a misspelt description (30,000 labels)
-	$(BIN)/python examples/demo_unicode.py
+bench-softmax: setup  ## softmax over all labels against dense products; saves benchmarks/records/softmax.json
+	$(BIN)/python benchmarks/bench_softmax.py
+
+demo: setup  ## learn the names of about 16,600 cities, compare with centroids, answer misspelt ones; writes a page
+	@mkdir -p build
+	$(BIN)/locole demo --html build/demo.html $(ARGS)
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

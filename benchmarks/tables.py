@@ -147,6 +147,48 @@ def reading(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def softmax(record: dict[str, Any]) -> str:
+    """Softmax through the transforms beside the dense products."""
+    head = ["embedding", "labels", "µs a row", "dense µs", "ratio", "extra MB", "dense MB"]
+    head += ["of the limit"]
+    rows = []
+    for r in record["runs"]:
+        dense = "speedup" in r
+        rows.append(
+            [
+                f"{r['embedding']}-{r['dim']}",
+                f"{r['n_classes']:,}",
+                f"{r['us_per_row']:.0f}",
+                f"{r['dense_us_per_row']:.0f}" if dense else "",
+                f"{r['speedup']:.1f}" if dense else "",
+                f"{r['extra_bytes'] / 1e6:.0f}",
+                f"{r['dense_bytes'] / 1e6:.0f}" if dense else "",
+                f"{r['fraction_of_limit']:.0%}",
+            ]
+        )
+    return markdown(head, rows)
+
+
+PARTS = ("locole", "locole-elastic", "locole-softmax", "centroids", "pecos")
+
+
+def parts(record: dict[str, Any]) -> str:
+    """Accuracy and time of the default model and of its parts, a column for each set."""
+    runs = {(r["set"], r["system"]): r for r in record["runs"] if r["status"] == "done"}
+    sets = list(dict.fromkeys(name for name, _ in runs))
+    rows = []
+    for system in PARTS:
+        cells = [runs.get((name, system)) for name in sets]
+        label = next((r["label"] for r in cells if r), None)
+        if label:
+            shown = [
+                f"{100 * r['accuracy_1']:.1f}% ({r['train_cpu_s']:.1f} s)" if r else "–"
+                for r in cells
+            ]
+            rows.append([label, *shown])
+    return markdown(["system", *sets], rows)
+
+
 #: name of a table → (record it comes from, function that makes it)
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "decoding": ("core.json", decoding),
@@ -155,6 +197,8 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "storage": ("storage.json", storage),
     "linear": ("linear.json", linear),
     "reading": ("read.json", reading),
+    "parts": ("linear.json", parts),
+    "softmax": ("softmax.json", softmax),
 }
 
 

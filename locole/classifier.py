@@ -269,7 +269,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         decoder = choose_decoder(embedding, self.decoder)
         targets = Targets(codes, embedding)
         made = Assembled(regressor, None, 0.0, "")
-        if self.regressor == "auto" and not growing and is_worth_it(X):
+        if self.regressor == "auto" and not growing and is_worth_it(X, weight):
             made = assemble(
                 Problem(sp.csr_array(X), targets, weight),
                 decoder,

@@ -56,8 +56,8 @@ class BlendRegressor(TargetRegressor):
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Fit every part anew; the weights stay."""
-        for part in self.parts:
-            part.fit(X, targets, sample_weight)
+        # Copies: the parts stay as they are if one of them fails.
+        self.parts = [copy.copy(part).fit(X, targets, sample_weight) for part in self.parts]
         return self
 
     def partial_fit(
@@ -90,8 +90,13 @@ class BlendRegressor(TargetRegressor):
             and 1 <= len(parts) == len(weights)
             and all(isinstance(part, TargetRegressor) for part in parts)
             and all(isinstance(weight, float) and np.isfinite(weight) for weight in weights)
-            and len({(p.n_outputs_, p.n_features_in_) for p in parts}) == 1
+            and len({_shape(part) for part in parts}) == 1
         )
         if not fits:
             raise ModelFileError("its regressors do not fit together")
         return made
+
+
+def _shape(part: TargetRegressor) -> tuple[int | None, int | None]:
+    """Outputs and features; none of both if it is not fitted, as a parameter of a classifier."""
+    return getattr(part, "n_outputs_", None), getattr(part, "n_features_in_", None)

@@ -27,11 +27,12 @@ _NO_SCALES = np.empty(0, dtype=np.float32)
 
 
 class Rows(NamedTuple):
-    """What is learnt from."""
+    """What is learnt from: rows of positive weight and their labels."""
 
     X: sp.csr_array
-    targets: LabelTargets
+    codes: NDArray[np.int64]
     weight: NDArray[np.float32] | None
+    targets: LabelTargets
 
 
 def learning_unit(X: sp.csr_array) -> float:
@@ -120,7 +121,7 @@ class Descent:
             )
             Z = np.ascontiguousarray(Z[:, :n_outputs])
             Z *= np.float32(self.factor)
-            loss, gradient = self.softmax(Z, self.rows.targets.codes[mine])
+            loss, gradient = self.softmax(Z, self.rows.codes[mine])
             if self.rows.weight is not None:
                 weight = self.rows.weight[mine]
                 gradient *= weight[:, None]
@@ -129,7 +130,8 @@ class Descent:
             return float(loss.sum(dtype=np.float64))
 
         loss = sum(apply(slope, slices(batch.size, _ROWS)))
-        self.factor *= max(1.0 - rate * self.l2, 0.0)
+        # The gradient is a sum over rows, so the penalty counts once for each.
+        self.factor *= max(1.0 - rate * self.l2 * batch.size, 0.0)
         if self.factor < _SMALL:
             W *= np.float32(self.factor)
             self.factor = 1.0

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
-from locole.regressors.base import TargetsLike, as_targets
+from locole.regressors.base import TargetsLike, all_or_nothing, as_targets
 from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
 from locole.regressors.linear import LinearRegressor
@@ -122,6 +122,7 @@ class ElasticNetRegressor(LinearRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -142,6 +143,7 @@ class ElasticNetRegressor(LinearRegressor):
         self._count(problem)
         return self
 
+    @all_or_nothing
     def partial_fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -183,6 +185,15 @@ class ElasticNetRegressor(LinearRegressor):
     def _count(self, problem: Problem) -> None:
         squares = problem.X.multiply(problem.X)
         self.squares_ = self.squares_ + squares.T @ problem.weight
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        squares = self.squares_
+        n_features = self._weights.shape[0] + self._has_constant
+        if squares.dtype != np.float64 or squares.shape != (n_features,):
+            raise ModelFileError("its elastic net lacks the squares of its features")
+        if not (np.isfinite(squares).all() and (squares >= 0).all()):
+            raise ModelFileError("its elastic net has squares that are none")
 
     def _chosen(self, problem: Problem, settings: DualSettings) -> DualSettings:
         """Settings with λ2 filled in."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from locole.exceptions import LocoleError
 from locole.io import saved_as
 from locole.kernels.simd import WIDTH
-from locole.regressors.base import LabelTargets, TargetsLike
+from locole.regressors.base import LabelTargets, TargetsLike, all_or_nothing
 from locole.regressors.descent import Descent, Rows
 from locole.regressors.linear import LinearRegressor
 from locole.regressors.storage import Storage
@@ -104,6 +104,7 @@ class SoftmaxRegressor(LinearRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -119,6 +120,7 @@ class SoftmaxRegressor(LinearRegressor):
         self._learn(rows, W, constant, rate=self.learning_rate)
         return self
 
+    @all_or_nothing
     def partial_fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -150,16 +152,18 @@ class SoftmaxRegressor(LinearRegressor):
         X = sp.csr_array(X)
         if X.shape[0] != targets.shape[0]:
             raise LocoleError(f"X has {X.shape[0]} rows but there are {targets.shape[0]} targets.")
-        weight = None
+        codes, weight = targets.codes, None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            if not weight.any():
+            kept = np.flatnonzero(weight > 0)
+            if kept.size == 0:
                 raise LocoleError("all sample weights are zero: give some a positive weight.")
-            weight = (weight / weight[weight > 0].mean()).astype(np.float32)
+            X, codes, weight = X[kept], codes[kept], weight[kept]
+            weight = (weight / weight.mean()).astype(np.float32)
         if constant:
             ones = sp.csr_array(np.ones((X.shape[0], 1), dtype=np.float32))
             X = sp.csr_array(sp.hstack([X, ones], format="csr"))
-        return Rows(X, targets, weight)
+        return Rows(X, codes, weight, targets)
 
     def _learn(self, rows: Rows, W: NDArray[np.float32], constant: bool, *, rate: float) -> None:
         descent = Descent(

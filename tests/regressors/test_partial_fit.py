@@ -1,0 +1,139 @@
+"""More rows for the elastic net: the penalty on moves, against a closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from locole import LocoleClassifier
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import read_model, write_model
+from locole.regressors import ElasticNetRegressor
+
+RNG = np.random.default_rng(0)
+X = sp.random_array((400, 30), density=0.2, rng=RNG, format="csr").astype(np.float32)
+Y = (X @ RNG.normal(size=(30, 5)) + 0.1 * RNG.normal(size=(400, 5))).astype(np.float32)
+
+
+def moved(W, squares, X, Y, l2, weight=None):
+    """argmin Σ_i w_i ‖x_i W' − y_i‖² + Σ_f (λ2 + squares_f) ‖W'_f − W_f‖²."""
+    X, Y = np.asarray(X, dtype=np.float64), np.asarray(Y, dtype=np.float64)
+    weight = np.ones(len(X)) if weight is None else weight
+    A = X.T @ (weight[:, None] * X) + np.diag(l2 + squares)
+    return W + np.linalg.solve(A, X.T @ (weight[:, None] * (Y - X @ W)))
+
+
+def fitted(**options):
+    return ElasticNetRegressor(l2=0.5, max_passes=400, tol=1e-10, **options).fit(X[:300], Y[:300])
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_moves_are_penalised_by_what_the_earlier_rows_have(fit_intercept):
+    model = fitted(fit_intercept=fit_intercept)
+    more = X[300:].toarray()
+    squares = np.square(X[:300].toarray()).sum(axis=0)
+    W = np.vstack([model.coef_, model.intercept_]) if fit_intercept else model.coef_
+    if fit_intercept:
+        more = np.hstack([more, np.ones((100, 1))])
+        squares = np.append(squares, 300.0)
+    np.testing.assert_allclose(model.squares_, squares, rtol=1e-5)
+    expected = moved(W, squares, more, Y[300:], 0.5)
+    model.partial_fit(X[300:], Y[300:])
+    np.testing.assert_allclose(model.coef_, expected[:30], atol=2e-3)
+    if fit_intercept:
+        np.testing.assert_allclose(model.intercept_, expected[30], atol=2e-3)
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40))
+def test_weights_of_rows(seed, n):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 400, n)
+    weight = rng.integers(0, 3, n).astype(float)
+    weight[0] = 1.5
+    model = fitted(fit_intercept=False)
+    before = model.squares_
+    expected = moved(model.coef_, before, X[rows].toarray(), Y[rows], 0.5, weight)
+    model.partial_fit(X[rows], Y[rows], sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, expected, atol=2e-3)
+    added = weight @ np.square(X[rows].toarray())
+    np.testing.assert_allclose(model.squares_, before + added, rtol=1e-5)
+
+
+def test_features_that_many_rows_have_move_less():
+    common = sp.csr_array(np.hstack([np.ones((500, 1)), np.zeros((500, 1))]))
+    model = ElasticNetRegressor(l2=1.0, fit_intercept=False, max_passes=50, tol=0)
+    model.fit(common, np.zeros((500, 1)))
+    model.partial_fit(np.array([[1.0, 1.0]]), np.array([[1.0]]))
+    known, new = model.coef_[:, 0]
+    assert new > 100 * known > 0
+
+
+def test_sparse_weights_move_freely():
+    """With λ1 the scale of the features would change the penalty itself."""
+    model = ElasticNetRegressor(l1=0.01, l2=0.5).fit(X[:300], Y[:300])
+    np.testing.assert_array_equal(model._ease(0.01), np.ones(30))
+    before = model.coef_.toarray()
+    model.partial_fit(X[300:], Y[300:])
+    assert sp.issparse(model.coef_)
+    assert not np.array_equal(model.coef_.toarray(), before)
+
+
+def test_the_penalty_stays_that_of_the_first_rows():
+    model = ElasticNetRegressor().fit(X[:300], Y[:300])
+    chosen, reason = model.l2_, model.l2_reason_
+    model.partial_fit(X[300:], Y[300:])
+    assert (model.l2_, model.l2_reason_) == (chosen, reason)
+    with pytest.raises(LocoleError, match="4 outputs, the model 5"):
+        model.partial_fit(X[300:], Y[300:, :4])
+
+
+def test_many_small_parts_stay_near_the_whole():
+    """Rows in ten parts: no worse than a few times the error of all rows at once."""
+    whole = ElasticNetRegressor(l2=0.5).fit(X, Y)
+    parts = ElasticNetRegressor(l2=0.5)
+    for start in range(0, 400, 40):
+        parts.partial_fit(X[start : start + 40], Y[start : start + 40])
+
+    def error(model):
+        return np.square(model.predict(X) - Y).mean()
+
+    assert error(parts) < 4 * error(whole)
+    assert error(parts) < 0.1 * np.square(Y).mean()
+    np.testing.assert_allclose(parts.squares_, whole.squares_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("storage", ["float16", "int8"])
+def test_weights_in_fewer_bits_learn_on(storage):
+    small = fitted(storage=storage, fit_intercept=False)
+    start = small.coef_.astype(np.float64)
+    squares = small.squares_
+    small.partial_fit(X[300:], Y[300:])
+    expected = moved(start, squares, X[300:].toarray(), Y[300:], 0.5)
+    np.testing.assert_allclose(small.coef_, expected, atol=0.02 * np.abs(expected).max())
+
+
+def test_old_labels_survive_new_ones():
+    """Labels whose features do not overlap do not disturb each other at all."""
+    centres = np.kron(np.eye(20), np.ones(15))
+    y = np.repeat(np.arange(20), 5)
+    rows = sp.csr_array(centres[y].astype(np.float32))
+    old = y < 12
+    model = LocoleClassifier("kerdock", dim=64, regressor=ElasticNetRegressor(l2=0.1))
+    model.fit(rows[old], y[old])
+    before = model.regressor_.predict(rows[old])
+    model.partial_fit(rows[~old], y[~old])
+    np.testing.assert_allclose(model.regressor_.predict(rows[old]), before, atol=1e-4)
+    assert model.score(rows, y) == 1.0
+
+
+@pytest.mark.parametrize("bad", [np.ones(7), np.full(30, -1.0), np.full(30, np.nan)])
+def test_files_with_impossible_squares_are_refused(bad, tmp_path):
+    model = fitted(fit_intercept=False)
+    model.squares_ = bad
+    write_model(tmp_path / "m", model)
+    with pytest.raises(ModelFileError):
+        read_model(tmp_path / "m")

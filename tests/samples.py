@@ -1,0 +1,55 @@
+"""Small files of every kind, for tests of the command line and of the documentation."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+ANIMALS = ["cat", "cow", "dog", "duck", "goat", "goose", "hen", "horse", "pig", "sheep"]
+COMMON = [f"common{i}" for i in range(30)]
+
+
+def make_rows(n_rows: int, seed: int) -> list[tuple[str, str]]:
+    """Labels and texts: words of the label's own among words of all."""
+    rng = random.Random(seed)
+    rows = []
+    for _ in range(n_rows):
+        animal = rng.choice(ANIMALS)
+        own = [f"{animal}{rng.randrange(6)}" for _ in range(2)]
+        rows.append((animal, " ".join([*own, *rng.choices(COMMON, k=4)])))
+    return rows
+
+
+def _indices(text: str) -> list[int]:
+    """Features of a text, from 1."""
+    words = [*COMMON, *(f"{animal}{i}" for animal in ANIMALS for i in range(6))]
+    return sorted({1 + words.index(word) for word in text.split()})
+
+
+def svm_lines(rows: list[tuple[str, str]], *, first: int = 1) -> str:
+    """LIBSVM lines, features from ``first``; labels are numbers."""
+    lines = []
+    for animal, text in rows:
+        pairs = " ".join(f"{index - 1 + first}:1" for index in _indices(text))
+        lines.append(f"{10 * ANIMALS.index(animal)} {pairs}\n")
+    return "".join(lines)
+
+
+def write_samples(folder: Path) -> None:
+    """Write train, test and new rows as the documentation calls them."""
+    for name, rows in {"train": make_rows(300, 1), "test": make_rows(60, 2)}.items():
+        _write(folder, f"{name}.tsv", "".join(f"{label}\t{text}\n" for label, text in rows))
+        table = "".join(f'"{label}",{i},"{text}, x"\n' for i, (label, text) in enumerate(rows))
+        _write(folder, f"{name}.csv", "category,price,title\n" + table)
+        objects = (json.dumps({"text": text, "label": label}) for label, text in rows)
+        _write(folder, f"{name}.jsonl", "".join(f"{line}\n" for line in objects))
+        _write(folder, f"{name}.svm", svm_lines(rows))
+    texts = [text for _, text in make_rows(12, 3)]
+    _write(folder, "new.txt", "".join(f"{text}\n" for text in texts))
+    _write(folder, "new.csv", "title\n" + "".join(f"{text}\n" for text in texts))
+    _write(folder, "margins.txt", "0.1\n0.7\n0.9\n1.0\n")
+
+
+def _write(folder: Path, name: str, content: str) -> None:
+    (folder / name).write_text(content, encoding="utf-8")

@@ -1,0 +1,357 @@
+"""regressor="auto": the parts are weighed on rows held out, and the best of them is not lost."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from same import assert_same_bits
+from sklearn.base import clone
+
+from locole import LocoleClassifier, load
+from locole.auto import is_worth_it
+from locole.datasets import make_topics
+from locole.exceptions import LocoleError
+from locole.profiles import Profiles
+from locole.regressors import BlendRegressor, ElasticNetRegressor, SoftmaxRegressor
+
+
+def loud_themes(*, seed: int, n_samples: int = 2400):
+    """A few words of the label among sixty loud ones of a theme that has nothing to do with it.
+
+    Labels and themes share their words: a regression learns to subtract the theme, but profiles,
+    whatever a word counts in them, can only add up.
+    """
+    rng, fixed = np.random.default_rng(seed), np.random.default_rng(99)
+    y = np.arange(n_samples) % 60
+    own, themes = (
+        np.array(
+            [np.isin(np.arange(300), fixed.choice(300, size, replace=False)) for _ in range(n)]
+        )
+        for n, size in ((60, 12), (20, 60))
+    )
+    heard = rng.random((n_samples, 300)) < 0.6
+    rows = own[y] * heard + 3 * themes[rng.integers(0, 20, n_samples)]
+    return sp.csr_array(rows.astype(np.float32)), y
+
+
+def many_small_topics():
+    """Two rows for each of many labels: too few for a regression with 512 outputs."""
+    return make_topics(4000, 600, 2000, nnz_per_row=12, noise=0.3, power=0.0, test_size=400)
+
+
+def topics(**options):
+    return make_topics(1200, 300, 30, nnz_per_row=15, noise=0.5, power=0.5, **options)
+
+
+DATA = topics()
+X, y = DATA.X_train, DATA.y_train
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return LocoleClassifier().fit(X, y)
+
+
+def without_profiles(classifier):
+    classifier = copy.copy(classifier)
+    classifier.profiles_ = None
+    return classifier
+
+
+# --- the choice ---
+
+
+def test_squared_loss_is_found_to_be_best():
+    (X, y), (X_test, y_test) = loud_themes(seed=0), loud_themes(seed=1)
+    auto = LocoleClassifier().fit(X, y)
+    alone = LocoleClassifier(regressor="elastic_net").fit(X, y)
+    profiles = Profiles().fit(X, y, 60).scan(X_test, 1).codes[:, 0]
+    assert (profiles == y_test).mean() < 0.2
+    assert alone.score(X_test, y_test) > 0.8
+    assert auto.score(X_test, y_test) > alone.score(X_test, y_test) - 0.02
+    agree = without_profiles(auto).predict(X_test) == auto.predict(X_test)
+    assert agree.mean() > 0.97
+
+
+def test_profiles_are_found_to_be_best():
+    data = many_small_topics()
+    auto = LocoleClassifier().fit(data.X_train, data.y_train)
+    alone = LocoleClassifier(regressor="elastic_net").fit(data.X_train, data.y_train)
+    first = auto.profiles_.scan(sp.csr_array(data.X_test), 1).codes[:, 0]
+    best = (first == data.y_test).mean()
+    assert best > alone.score(data.X_test, data.y_test) + 0.1
+    assert auto.score(data.X_test, data.y_test) > best - 0.02
+    assert without_profiles(auto).score(data.X_test, data.y_test) < best - 0.05
+    assert auto.profile_weight_ > 0
+    assert len(auto.regressor_.parts) == 1  # two rows a label are too few for the softmax
+
+
+def test_the_best_part_is_not_lost(fitted):
+    scores = [
+        LocoleClassifier(regressor=name).fit(X, y).score(DATA.X_test, DATA.y_test)
+        for name in ("elastic_net", "softmax")
+    ]
+    assert fitted.score(DATA.X_test, DATA.y_test) > max(scores) - 0.03
+
+
+def test_it_says_in_one_line_what_it_chose(fitted):
+    choice = fitted.choice_
+    assert "\n" not in choice
+    for part in ("elastic_net ", "softmax ", "profiles ", "of 120 rows held out; together "):
+        assert part in choice
+    weights = [*fitted.regressor_.weights, fitted.profile_weight_]
+    assert choice.endswith("with weights " + ", ".join(f"{w:.3g}" for w in weights))
+    assert all(weight >= 0 for weight in weights)
+
+
+def test_the_parts_have_learnt_all_rows(fitted):
+    elastic_net, softmax = fitted.regressor_.parts
+    assert isinstance(elastic_net, ElasticNetRegressor)
+    assert isinstance(softmax, SoftmaxRegressor)
+    assert softmax.rows_seen_ == 1200
+    squares = np.asarray(X.multiply(X).sum(axis=0)).ravel()
+    np.testing.assert_allclose(elastic_net.squares_[:300], squares, rtol=1e-5)
+    member = sp.csr_array((np.ones(1200), (y, np.arange(1200))))
+    np.testing.assert_allclose(
+        fitted.profiles_.sums_.toarray(), (member @ X).toarray().T, rtol=1e-5, atol=1e-6
+    )
+
+
+def test_verbose_prints_the_line(capsys):
+    classifier = LocoleClassifier(verbose=1).fit(X, y)
+    printed = capsys.readouterr()
+    assert classifier.choice_ in printed.err
+    assert printed.out == ""
+
+
+# --- when there is little to choose from ---
+
+
+@pytest.mark.parametrize("part", [(slice(None, 999), slice(None)), (slice(None), slice(None, 256))])
+def test_small_problems_are_the_elastic_nets_alone(part):
+    rows, columns = part
+    some, labels = X[rows][:, columns], y[rows]
+    auto = LocoleClassifier().fit(some, labels)
+    plain = LocoleClassifier(regressor="elastic_net").fit(some, labels)
+    assert isinstance(auto.regressor_, ElasticNetRegressor)
+    assert auto.profiles_ is None
+    assert auto.choice_ == ""
+    assert auto.profile_weight_ == 0.0
+    assert_same_bits(auto.decision_function(some), plain.decision_function(some))
+
+
+def test_rows_of_weight_zero_are_not_counted():
+    X = np.ones((1000, 257))
+    assert is_worth_it(X, None)
+    assert is_worth_it(X, np.ones(1000))
+    assert not is_worth_it(X, np.arange(1000))
+
+
+def test_negative_features_have_no_profiles():
+    signed = X.copy()
+    signed.data[7] *= -1
+    auto = LocoleClassifier().fit(signed, y)
+    assert auto.profiles_ is None
+    assert auto.profile_weight_ == 0.0
+    assert "profiles" not in auto.choice_
+    assert isinstance(auto.regressor_, BlendRegressor)
+    labels, scores = auto.predict_topk(signed, k=30)
+    np.testing.assert_array_equal(labels[:, 0], auto.predict(signed))
+    np.testing.assert_allclose(scores[:, 0], auto.decision_function(signed).max(axis=1), rtol=1e-5)
+
+
+def test_few_rows_for_each_label_leave_the_softmax_out():
+    auto = LocoleClassifier().fit(X, np.arange(1200) % 130)
+    assert [type(part) for part in auto.regressor_.parts] == [ElasticNetRegressor]
+    assert "softmax" not in auto.choice_
+
+
+def test_every_label_has_one_row():
+    """No label that is held out was seen before: there is nothing to go by, but all is learnt."""
+    rows = make_topics(1000, 900, 1000, nnz_per_row=20, noise=0.1, power=0.0, test_size=1).X_train
+    auto = LocoleClassifier().fit(rows, np.arange(1000))
+    assert np.isfinite(auto.predict_topk(rows)[1]).all()
+    assert auto.score(rows, np.arange(1000)) > 0.9
+
+
+def test_rows_without_features():
+    empty = sp.csr_array((1000, 300), dtype=np.float32)
+    labels = np.repeat([3, 5, 9], [700, 200, 100])
+    auto = LocoleClassifier().fit(empty, labels)
+    assert (auto.predict(empty) == 3).all()
+    half = sp.csr_array(sp.vstack([X, empty[:200]]))
+    auto = LocoleClassifier().fit(half, np.concatenate([y, labels[:200]]))
+    assert np.isfinite(auto.predict_topk(empty)[1]).all()
+
+
+def test_two_labels():
+    auto = LocoleClassifier().fit(X, y % 2)
+    difference = auto.decision_function(X)
+    assert difference.shape == (1200,)
+    np.testing.assert_array_equal(auto.predict(X), (difference > 0).astype(int))
+
+
+@pytest.mark.parametrize("options", [{"embedding": "nelson"}, {"embedding": "gaussian", "dim": 24}])
+def test_other_embeddings(options):
+    auto = LocoleClassifier(**options).fit(X, y)
+    assert "profiles" in auto.choice_
+    assert auto.score(DATA.X_test, DATA.y_test) > 0.5
+
+
+# --- the same bits ---
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_threads_change_no_bit(fitted, n_jobs):
+    other = LocoleClassifier(n_jobs=n_jobs).fit(X, y)
+    assert other.choice_ == fitted.choice_
+    assert_same_bits(other.decision_function(X), fitted.decision_function(X))
+    for a, b in zip(other.predict_topk(X), fitted.predict_topk(X), strict=True):
+        assert_same_bits(a, b)
+
+
+def test_seeds(fitted):
+    again = LocoleClassifier().fit(X, y)
+    other = LocoleClassifier(random_state=1).fit(X, y)
+    assert_same_bits(again.decision_function(X), fitted.decision_function(X))
+    assert other.choice_ != fitted.choice_
+
+
+def test_forms_of_x(fitted):
+    expected = fitted.predict(X)
+    for form in (X.toarray(), sp.csc_array(X), X.astype(np.float64)):
+        assert (LocoleClassifier().fit(form, y).predict(form) == expected).mean() > 0.99
+
+
+@pytest.mark.parametrize("remake", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies(fitted, remake):
+    twin = remake(fitted)
+    assert_same_bits(twin.decision_function(X), fitted.decision_function(X))
+    twin.partial_fit(X[:40], y[:40])
+    assert twin.profiles_ is not fitted.profiles_
+    assert fitted.weight_seen_ == 1200
+    assert repr(clone(twin)) == repr(clone(fitted))
+
+
+def test_files_hold_the_model_to_the_bit(tmp_path):
+    before = LocoleClassifier("kerdock", dim=64).fit(X, y)
+    before.save(tmp_path / "m")
+    after = load(tmp_path / "m")
+    new = np.where(y % 7 == 0, y + 100, y)
+    for learn_more in (False, True):
+        if learn_more:
+            before.partial_fit(X[:300], new[:300])
+            after.partial_fit(X[:300], new[:300])
+        assert after.choice_ == before.choice_
+        assert_same_bits(after.decision_function(X), before.decision_function(X))
+        for a, b in zip(after.predict_topk(X), before.predict_topk(X), strict=True):
+            assert_same_bits(a, b)
+
+
+# --- one order for all methods ---
+
+
+def check_order(classifier, rows, k):
+    """Labels by falling score, as `decision_function` has them, but for gaps of rounding."""
+    labels, scores = classifier.predict_topk(rows, k=k)
+    every = classifier.decision_function(rows)
+    ours = np.take_along_axis(every, np.searchsorted(classifier.classes_, labels), 1)
+    size = np.abs(every).max()
+    np.testing.assert_allclose(scores, ours, atol=1e-5 * size)
+    assert (np.diff(scores, axis=1) <= 0).all()
+    best = -np.sort(-every, axis=1)[:, :k]
+    np.testing.assert_allclose(scores, best, atol=1e-5 * size)
+    assert all(len(set(row)) == k for row in labels)
+    np.testing.assert_array_equal(classifier.predict(rows), labels[:, 0])
+
+
+@pytest.mark.parametrize("k", [1, 5, 30])
+def test_topk_follows_the_scores_of_all_labels(fitted, k):
+    check_order(fitted, DATA.X_test, k)
+
+
+# --- sample weights ---
+
+
+def test_rows_of_weight_zero_are_absent():
+    weight = np.random.default_rng(0).integers(0, 8, 1200).astype(float)
+    there = np.flatnonzero(weight)
+    whole = LocoleClassifier().fit(X, y, sample_weight=weight)
+    part = LocoleClassifier().fit(X[there], y[there], sample_weight=weight[there])
+    assert whole.choice_ == part.choice_ != ""
+    assert whole.weight_seen_ == part.weight_seen_
+    np.testing.assert_allclose(whole.decision_function(X), part.decision_function(X), rtol=1e-5)
+
+
+def test_nearly_all_weights_are_zero():
+    many = sp.csr_array(sp.vstack([X] * 10))
+    labels = np.tile(y, 10)
+    weight = np.zeros(12_000)
+    weight[:1100] = 1
+    auto = LocoleClassifier().fit(many, labels, sample_weight=weight)
+    assert "of 110 rows held out" in auto.choice_
+    weight[90:] = 0
+    auto = LocoleClassifier().fit(many, labels, sample_weight=weight)
+    assert auto.choice_ == ""
+
+
+def test_heavier_rows_win():
+    twice, both = sp.csr_array(sp.vstack([X, X])), np.concatenate([y, (y + 1) % 30])
+    weight = np.repeat([1.0, 10.0], 1200)
+    auto = LocoleClassifier().fit(twice, both, sample_weight=weight)
+    assert auto.score(X, (y + 1) % 30) > 0.6
+
+
+# --- learning more ---
+
+
+def test_new_labels_after_the_choice():
+    old = y < 22
+    auto = LocoleClassifier("kerdock", dim=64).fit(X[old], y[old])
+    before = auto.embedding_.rows(np.arange(22))
+    choice = auto.choice_
+    assert choice
+    auto.partial_fit(X[~old], y[~old])
+    np.testing.assert_array_equal(auto.classes_, np.arange(30))
+    assert_same_bits(auto.embedding_.rows(np.arange(22)), before)
+    assert auto.profiles_.sums_.shape == (300, 30)
+    assert auto.choice_ == choice
+    new = DATA.y_test >= 22
+    assert auto.score(DATA.X_test[new], DATA.y_test[new]) > 0.3
+    assert auto.score(DATA.X_test, DATA.y_test) > 0.6
+    check_order(auto, DATA.X_test, 5)
+
+
+def test_learning_more_does_not_touch_a_copy(fitted):
+    twin = copy.copy(fitted)
+    expected = fitted.decision_function(X)
+    twin.partial_fit(X[:100], y[:100])
+    assert_same_bits(fitted.decision_function(X), expected)
+    assert not np.array_equal(twin.decision_function(X), expected)
+
+
+def test_negative_features_are_refused_later_on(fitted):
+    expected = fitted.decision_function(X)
+    with pytest.raises(LocoleError, match="label profiles need features that are not negative"):
+        fitted.partial_fit(-X[:100], y[:100])
+    assert fitted.weight_seen_ == 1200
+    assert_same_bits(fitted.decision_function(X), expected)
+
+
+@pytest.mark.parametrize("moment", ["fit", "scan", "add"])
+def test_an_interrupted_fit_leaves_the_old_model(fitted, moment, monkeypatch):
+    expected, kept = fitted.decision_function(X), dict(vars(fitted))
+
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Profiles, moment, stop)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X[:1100], y[:1100])
+    monkeypatch.undo()
+    assert vars(fitted) == kept
+    assert_same_bits(fitted.decision_function(X), expected)
