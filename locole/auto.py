@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,20 +77,39 @@ def assemble(
         experts["softmax"] = SoftmaxRegressor(**settings)
     for expert in experts.values():
         expert.fit(kept.X, kept.targets, sample_weight=kept.weight)
-    profiles = None
-    if problem.X.data.size and problem.X.data.min() >= 0:
-        profiles = Profiles().fit(kept.X, *_labels(kept))
-        profiles.tune(kept.X, kept.targets.codes, kept.weight, seed=seed, n_jobs=n_jobs)
+    profiles = _profiles(kept, seed, n_jobs) if _suit_profiles(problem.X) else {}
     trial = _Trial(held, decoder, experts, profiles)
     weights = trial.weights()
     reason = trial.reason(weights)
     for expert in experts.values():
         expert.partial_fit(held.X, held.targets, sample_weight=held.weight)
-    if profiles is not None:
-        profiles.add(held.X, *_labels(held))
     regressor = BlendRegressor(list(experts.values()), weights[: len(experts)].tolist())
-    profile_weight = float(weights[-1]) if profiles is not None else 0.0
-    return Assembled(regressor, profiles, profile_weight, reason)
+    if not profiles:
+        return Assembled(regressor, None, 0.0, reason)
+    profile_weight, joined = _joined(list(profiles.values()), weights[len(experts) :])
+    return Assembled(regressor, joined.add(held.X, *_labels(held)), profile_weight, reason)
+
+
+def _suit_profiles(X: sp.csr_array) -> bool:
+    return bool(X.data.size and X.data.min() >= 0)
+
+
+def _profiles(kept: Problem, seed: int, n_jobs: int | None) -> dict[str, Profiles]:
+    """Profiles with all features alike, and with features weighted."""
+    plain = Profiles().fit(kept.X, *_labels(kept))
+    tuned = copy.copy(plain)
+    tuned.tune(kept.X, kept.targets.codes, kept.weight, seed=seed, n_jobs=n_jobs)
+    return {"profiles": plain, "tuned profiles": tuned}
+
+
+def _joined(profiles: list[Profiles], weights: NDArray) -> tuple[float, Profiles]:
+    """One profile in place of a weighted sum: scores are linear in the features' weights."""
+    total = float(weights.sum())
+    joined = copy.copy(profiles[0])
+    if total > 0:
+        rows = [part.feature_weights_ for part in profiles]
+        joined.set_feature_weights((weights / total @ np.stack(rows)).astype(np.float32))
+    return total, joined
 
 
 def _labels(problem: Problem) -> tuple[NDArray, int, NDArray | None]:
@@ -104,26 +124,25 @@ class _Trial:
         held: Problem,
         decoder: Decoder,
         experts: dict[str, TargetRegressor],
-        profiles: Profiles | None,
+        profiles: dict[str, Profiles],
     ) -> None:
         embedding = held.targets.embedding
         points = [expert.predict(held.X) for expert in experts.values()]
         k = min(CANDIDATES, embedding.n_classes)
         found = [decode(embedding, Z, k=k, decoder=decoder)[0] for Z in points]
-        if profiles is not None:
-            found.append(profiles.scan(held.X, k).codes)
+        found += [part.scan(held.X, k).codes for part in profiles.values()]
         codes, again = union(found)
-        scores = [point_scores(embedding, Z, codes) for Z in points]
-        if profiles is not None:
-            scores.append(profiles.scan(held.X, 1, found=codes).at.astype(np.float64))
-        self.names = [*experts, *(["profiles"] if profiles is not None else [])]
+        scores: list[NDArray] = [point_scores(embedding, Z, codes) for Z in points]
+        scores += [part.scan(held.X, 1, found=codes).at for part in profiles.values()]
+        self.names = [*experts, *profiles]
         self.scores = np.stack(scores, axis=-1)
         self.right = codes == held.targets.codes[:, None]
         self.valid = ~again
+        self.row_weights = held.weight
 
     def weights(self) -> NDArray[np.float64]:
         """Return a weight for each source."""
-        return choose_weights(self.scores, self.right, self.valid)
+        return choose_weights(self.scores, self.right, self.valid, self.row_weights)
 
     def accuracy(self, weights: NDArray) -> float:
         """Part of the rows whose label comes first."""

@@ -466,6 +466,9 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _points(self, X: Any) -> NDArray:
         Z = self.regressor_.predict(X)
         silent = np.asarray(~Z.any(axis=1))
+        if self.profiles_ is not None:
+            # Where the points count for nothing, profiles still speak of rows with features.
+            silent &= np.diff(sp.csr_array(X).indptr) == 0
         if silent.any():
             Z = np.where(silent[:, None], self.prior_point_.astype(Z.dtype), Z)
         return Z

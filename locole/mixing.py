@@ -85,7 +85,10 @@ def union(parts: list[Codes]) -> tuple[Codes, NDArray[np.bool_]]:
 
 
 def choose_weights(
-    scores: NDArray[np.float64], right: NDArray[np.bool_], valid: NDArray[np.bool_]
+    scores: NDArray[np.float64],
+    right: NDArray[np.bool_],
+    valid: NDArray[np.bool_],
+    sample_weight: NDArray | None = None,
 ) -> NDArray[np.float64]:
     """Non-negative weights under which the right candidates are most likely.
 
@@ -97,12 +100,18 @@ def choose_weights(
     scores : array of shape (rows, candidates, sources)
     right, valid : arrays of shape (rows, candidates)
         Which candidate is the label; which count at all.
+    sample_weight : array of shape (rows,), optional
     """
     use = (right & valid).any(axis=1)
     scores, right, valid = scores[use], (right & valid)[use], valid[use]
     if not use.any():
         return np.ones(scores.shape[2])
-    spread = np.maximum(scores[valid].std(axis=0), 1e-12)
+    share = np.ones(len(scores)) if sample_weight is None else sample_weight[use]
+    share = share / share.sum()
+    spread = scores[valid].std(axis=0)
+    # A source that says the same of every candidate says nothing.
+    silent = spread <= 1e-9 * np.abs(scores[valid]).max(axis=0)
+    spread = np.where(silent, np.inf, spread)
     scores = scores / spread
 
     def objective(weights: NDArray) -> tuple[float, NDArray]:
@@ -110,8 +119,8 @@ def choose_weights(
         logits -= logits.max(axis=1, keepdims=True)
         odds = np.exp(logits)
         p = odds / odds.sum(axis=1, keepdims=True)
-        loss = -np.log(np.maximum(p[right], 1e-300)).mean()
-        slope = np.einsum("rc,rcs->s", p - right, scores) / len(p)
+        loss = -share @ np.log(np.maximum(p[right], 1e-300))
+        slope = np.einsum("r,rc,rcs->s", share, p - right, scores)
         return loss, slope
 
     start = np.full(scores.shape[2], 0.5)

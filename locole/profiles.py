@@ -147,7 +147,7 @@ class Profiles(SavedEstimator, BaseEstimator):
         rows = order[(counts[codes[order]] > 1) & (weight[order] > 0)][:_TUNE_ROWS]
         if rows.size == 0:
             return self
-        self._set_feature_weights(np.ones_like(self.feature_weights_))
+        self.set_feature_weights(np.ones_like(self.feature_weights_))
         odds = self._log_odds()
         k = min(_RIVALS, self.sums_.shape[1])
         parts = map_blocks(
@@ -168,10 +168,11 @@ class Profiles(SavedEstimator, BaseEstimator):
                 np.empty((longest, k + 1), dtype=np.float32), np.empty(k + 1, dtype=np.float32),
                 tuned, squares,
             )  # fmt: skip
-        self._set_feature_weights(tuned)
+        self.set_feature_weights(tuned)
         return self
 
-    def _set_feature_weights(self, weights: NDArray[np.float32]) -> None:
+    def set_feature_weights(self, weights: NDArray[np.float32]) -> None:
+        """Let each feature count this much."""
         self.feature_weights_ = weights
         self.__dict__.pop("_odds", None)
 
@@ -221,3 +222,5 @@ class Profiles(SavedEstimator, BaseEstimator):
         tuned = self.feature_weights_
         if tuned.dtype != np.float32 or tuned.shape != self.sums_.shape[:1]:
             raise ModelFileError("its label profiles lack the weights of features")
+        if not (np.isfinite(tuned).all() and (tuned >= 0).all()):
+            raise ModelFileError("its label profiles have impossible weights of features")

@@ -396,7 +396,7 @@ def test_a_large_model_is_not_read_but_mapped(tmp_path):
     regressor = before.regressor_
     regressor._weights = np.zeros((80_000, 1024), dtype=np.float32)
     regressor._constant = np.zeros(1024, dtype=np.float32)
-    regressor.squares_ = np.zeros(80_000)
+    regressor.curvature_ = np.zeros(80_000)
     regressor.n_features_in_ = before.n_features_in_ = 80_000
     before.save(tmp_path / "m")
     run = subprocess.run(

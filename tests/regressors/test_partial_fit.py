@@ -19,11 +19,18 @@ Y = (X @ RNG.normal(size=(30, 5)) + 0.1 * RNG.normal(size=(400, 5))).astype(np.f
 
 
 def moved(W, squares, X, Y, l2, weight=None):
-    """argmin Σ_i w_i ‖x_i W' − y_i‖² + Σ_f (λ2 + squares_f) ‖W'_f − W_f‖²."""
+    """argmin Σ_i w_i ‖x_i W' − y_i‖² + Σ_f (λ2 + curvature_f) ‖W'_f − W_f‖²."""
     X, Y = np.asarray(X, dtype=np.float64), np.asarray(Y, dtype=np.float64)
     weight = np.ones(len(X)) if weight is None else weight
     A = X.T @ (weight[:, None] * X) + np.diag(l2 + squares)
     return W + np.linalg.solve(A, X.T @ (weight[:, None] * (Y - X @ W)))
+
+
+def curvature(X, weight=1.0):
+    """Σ_i w_i |x_if|^1.625 ‖x_i‖₁^0.375."""
+    sizes = np.abs(np.asarray(X, dtype=np.float64))
+    shares = weight * sizes.sum(axis=1) ** 0.375
+    return (sizes**1.625 * shares[:, None]).sum(axis=0)
 
 
 def fitted(**options):
@@ -34,13 +41,13 @@ def fitted(**options):
 def test_moves_are_penalised_by_what_the_earlier_rows_have(fit_intercept):
     model = fitted(fit_intercept=fit_intercept)
     more = X[300:].toarray()
-    squares = np.square(X[:300].toarray()).sum(axis=0)
+    rows = X[:300].toarray()
     W = np.vstack([model.coef_, model.intercept_]) if fit_intercept else model.coef_
     if fit_intercept:
         more = np.hstack([more, np.ones((100, 1))])
-        squares = np.append(squares, 300.0)
-    np.testing.assert_allclose(model.squares_, squares, rtol=1e-5)
-    expected = moved(W, squares, more, Y[300:], 0.5)
+        rows = np.hstack([rows, np.ones((300, 1))])
+    np.testing.assert_allclose(model.curvature_, curvature(rows), rtol=1e-5)
+    expected = moved(W, curvature(rows), more, Y[300:], 0.5)
     model.partial_fit(X[300:], Y[300:])
     np.testing.assert_allclose(model.coef_, expected[:30], atol=2e-3)
     if fit_intercept:
@@ -55,12 +62,12 @@ def test_weights_of_rows(seed, n):
     weight = rng.integers(0, 3, n).astype(float)
     weight[0] = 1.5
     model = fitted(fit_intercept=False)
-    before = model.squares_
+    before = model.curvature_
     expected = moved(model.coef_, before, X[rows].toarray(), Y[rows], 0.5, weight)
     model.partial_fit(X[rows], Y[rows], sample_weight=weight)
     np.testing.assert_allclose(model.coef_, expected, atol=2e-3)
-    added = weight @ np.square(X[rows].toarray())
-    np.testing.assert_allclose(model.squares_, before + added, rtol=1e-5)
+    added = curvature(X[rows].toarray(), weight)
+    np.testing.assert_allclose(model.curvature_, before + added, rtol=1e-5)
 
 
 def test_features_that_many_rows_have_move_less():
@@ -70,6 +77,24 @@ def test_features_that_many_rows_have_move_less():
     model.partial_fit(np.array([[1.0, 1.0]]), np.array([[1.0]]))
     known, new = model.coef_[:, 0]
     assert new > 100 * known > 0
+
+
+def test_features_that_come_together_are_not_unlearnt():
+    """A tenth more rows must not cost what the first nine tenths taught."""
+    rng = np.random.default_rng(0)
+    own = rng.random((60, 300)) < 0.04
+    themes = rng.random((20, 300)) < 0.3
+
+    def sample(n):
+        y = np.arange(n) % 60
+        rows = own[y] * (rng.random((n, 300)) < 0.6) + 3 * themes[rng.integers(0, 20, n)]
+        return sp.csr_array(rows.astype(np.float32)), y
+
+    (rows, y), (rows_test, y_test) = sample(1500), sample(1000)
+    model = LocoleClassifier(regressor="elastic_net").fit(rows[:1350], y[:1350])
+    before = model.score(rows_test, y_test)
+    assert before > 0.9
+    assert model.partial_fit(rows[1350:], y[1350:]).score(rows_test, y_test) > before - 0.02
 
 
 def test_sparse_weights_move_freely():
@@ -103,14 +128,14 @@ def test_many_small_parts_stay_near_the_whole():
 
     assert error(parts) < 4 * error(whole)
     assert error(parts) < 0.1 * np.square(Y).mean()
-    np.testing.assert_allclose(parts.squares_, whole.squares_, rtol=1e-5)
+    np.testing.assert_allclose(parts.curvature_, whole.curvature_, rtol=1e-5)
 
 
 @pytest.mark.parametrize("storage", ["float16", "int8"])
 def test_weights_in_fewer_bits_learn_on(storage):
     small = fitted(storage=storage, fit_intercept=False)
     start = small.coef_.astype(np.float64)
-    squares = small.squares_
+    squares = small.curvature_
     small.partial_fit(X[300:], Y[300:])
     expected = moved(start, squares, X[300:].toarray(), Y[300:], 0.5)
     np.testing.assert_allclose(small.coef_, expected, atol=0.02 * np.abs(expected).max())
@@ -131,9 +156,9 @@ def test_old_labels_survive_new_ones():
 
 
 @pytest.mark.parametrize("bad", [np.ones(7), np.full(30, -1.0), np.full(30, np.nan)])
-def test_files_with_impossible_squares_are_refused(bad, tmp_path):
+def test_files_with_impossible_curvature_are_refused(bad, tmp_path):
     model = fitted(fit_intercept=False)
-    model.squares_ = bad
+    model.curvature_ = bad
     write_model(tmp_path / "m", model)
     with pytest.raises(ModelFileError):
         read_model(tmp_path / "m")
