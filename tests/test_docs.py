@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from samples import write_samples
 
 from locole.decoders import DECODERS
 from locole.embeddings import FAMILIES
@@ -51,7 +52,10 @@ def test_pages_are_found():
     [page for page in PAGES if python_blocks(page) and page not in RUN_ELSEWHERE],
     ids=lambda page: page.name,
 )
-def test_python_blocks_run(page):
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    # Pages read files by the names that the samples have, and may save models.
+    write_samples(tmp_path)
+    monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__docs__"}
     for block in python_blocks(page):
         exec(compile(block, str(page), "exec"), namespace)

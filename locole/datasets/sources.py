@@ -93,7 +93,7 @@ class Source:
         self._is_input = path == "-"
         self._has_size = not is_stream(path)
         file = sys.stdin.buffer if self._is_input else open(path, "rb")  # noqa: SIM115 - see close
-        self._raw = _Counted(file)
+        self._raw = _Counted(file, may_wait=not self._has_size)
         try:
             self._packing = self._find_packing(path)
             self._stream = _OPENERS[self._packing](self._raw)
@@ -141,11 +141,11 @@ class Source:
             )
         return count
 
-    def n_chunks(self) -> int | None:
-        """How many chunks to expect, for the display of progress."""
+    def size_mb(self) -> float | None:
+        """How much there is to read, for the display of progress."""
         if self._packing or not self._has_size:
             return None
-        return -(-os.fstat(self._raw.fileno()).st_size // CHUNK_BYTES)
+        return os.fstat(self._raw.fileno()).st_size / 1e6
 
 
 def shown(path: PathLike) -> str:
@@ -156,10 +156,15 @@ def shown(path: PathLike) -> str:
 class _Counted:
     """The file as it is on disk, with a count of the bytes taken."""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self.count = 0
-        self.peek, self.close, self.fileno = file.peek, file.close, file.fileno
+    def __init__(self, file: Any, *, may_wait: bool) -> None:
+        self._file, self._may_wait = file, may_wait
+        self.count = self._n_peeked = 0
+        self.close, self.fileno = file.close, file.fileno
+
+    def peek(self) -> bytes:
+        head = self._file.peek()
+        self._n_peeked = len(head) if self._may_wait else 0
+        return head
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)
@@ -167,7 +172,11 @@ class _Counted:
         return data
 
     def readinto(self, room: memoryview) -> int:
-        # One call of the system: a pipe gives what is there instead of waiting for more.
+        # One call of the system: a pipe gives what is there instead of waiting for more. What was
+        # peeked at is taken alone, as it would not keep readinto1 from a call that waits.
+        if self._n_peeked:
+            room = room[: self._n_peeked]
+            self._n_peeked -= len(room)
         return self._file.readinto1(room)
 
 
@@ -224,7 +233,13 @@ def iter_chunks(source: Source) -> Iterator[Chunk]:
 
     Progress is shown if it takes more than two seconds.
     """
-    return track(_iter_chunks(source), f"reading {source.name}", total=source.n_chunks())
+    return track(
+        _iter_chunks(source),
+        f"reading {source.name}",
+        total=source.size_mb(),
+        unit="MB",
+        size=lambda chunk: chunk.text.size / 1e6,
+    )
 
 
 def _iter_chunks(source: Source) -> Iterator[Chunk]:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from locole.datasets.sources import PathLike
 from locole.exceptions import LocoleError
 
-__all__ = ["save_libsvm"]
+__all__ = ["complete_or_absent", "save_libsvm"]
 
 _BLOCK_ROWS = 4096
 # What would end a label, or make it several or a feature.
@@ -58,7 +58,7 @@ def save_libsvm(path: PathLike, X: Any, y: Any = None, *, zero_based: bool = Fal
     """
     rows = _checked_rows(X)
     labels = _label_fields(y, rows.shape[0])
-    with _complete_or_absent(Path(path)) as file:
+    with complete_or_absent(Path(path)) as file:
         for start in range(0, rows.shape[0], _BLOCK_ROWS):
             block = rows[start : start + _BLOCK_ROWS]
             lines = _lines(block, labels(start, start + block.shape[0]), 0 if zero_based else 1)
@@ -116,7 +116,7 @@ def _lines(block: sp.csr_matrix, labels: list[str], first: int) -> str:
 
 
 @contextmanager
-def _complete_or_absent(path: Path) -> Iterator[BinaryIO]:
+def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
     """Write to a temporary file beside ``path``, which takes its name once it is safe on disk."""
     name = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:

@@ -7,7 +7,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -38,18 +38,20 @@ _ATTEMPTS, _PAUSE_S = 100, 0.001
 # Write ------------------------------------------------------------------------------------------
 
 
-def write_model(path: str | os.PathLike[str], model: Any) -> None:
+def write_model(
+    path: str | os.PathLike[str], model: Any, *, notes: Mapping[str, str] | None = None
+) -> None:
     """Save a model into the folder ``path``, which is made or, if it holds a model, replaced.
 
     The manifest is the pointer: arrays are written first, under a name of their own, then the manifest
     is replaced in one step, then old arrays are removed. So at every moment the folder holds the old
     model or the new one, and a process that is reading gets one of the two. What a save that was killed
-    has left is removed by the next.
+    has left is removed by the next. ``notes`` on how the model was made go into the manifest.
     """
     folder = Path(path)
     encoder = Encoder()
     try:
-        raw = dump_manifest(encoder.encode(model), encoder.table)
+        raw = dump_manifest(encoder.encode(model), encoder.table, notes)
     except ModelFileError as error:
         raise ModelFileError(f"the model cannot be saved: {error}.") from None
     arrays_file = parse_manifest(raw).arrays_file

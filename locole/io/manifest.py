@@ -47,11 +47,13 @@ def file_name(table: Mapping[str, Entry]) -> str:
     return f"arrays-{hashlib.sha256(text.encode()).hexdigest()[:32]}.safetensors"
 
 
-def dump_manifest(model: Any, table: Mapping[str, Entry]) -> bytes:
+def dump_manifest(
+    model: Any, table: Mapping[str, Entry], notes: Mapping[str, str] | None = None
+) -> bytes:
     """Text of the manifest of a model, with its own hash."""
     content = {
         "format": FORMAT,
-        "made_by": {"locole": __version__},
+        "made_by": {"locole": __version__, **(notes or {})},
         "model": model,
         "arrays_file": file_name(table),
         "arrays": _table_to_json(table),

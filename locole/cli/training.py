@@ -1,0 +1,221 @@
+"""Training for the command line: the parts of the library, one timed step after the other."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, overload
+
+from sklearn.base import clone
+
+import locole.regressors
+from locole.classifier import LocoleClassifier
+from locole.cli.examples import read_training
+from locole.cli.options import Reading
+from locole.cli.show import amount
+from locole.cli.steps import Steps
+from locole.exceptions import LocoleError
+from locole.io import read_manifest
+from locole.progress import track
+from locole.text import TextClassifier, TextFeatures
+
+__all__ = [
+    "TextOptions",
+    "check_output",
+    "check_settings",
+    "make_classifier",
+    "model_bytes",
+    "train_model",
+]
+
+
+# Options of the command line → what regressors call them.
+_PARAMETERS = {
+    "l1": ("l1",),
+    "l2": ("l2",),
+    "passes": ("max_passes", "epochs"),
+    "storage": ("storage",),
+}
+
+
+class TextOptions(NamedTuple):
+    """Options of `TextFeatures` that have a place on the command line."""
+
+    analyzer: Any = "auto"
+    min_df: int = 1
+    n_features: int | None = None
+
+
+def check_output(output: str, *, force: bool) -> None:
+    """Refuse before an hour of training what would be refused after it."""
+    parent = os.path.dirname(os.path.abspath(output))
+    if not os.path.isdir(parent):
+        raise LocoleError(f"there is no folder {parent}: make it first.")
+    if not os.path.lexists(output) or (os.path.isdir(output) and not os.listdir(output)):
+        return
+    if not os.path.isdir(output):
+        raise LocoleError(f"{output} is a file: a model is a folder, take another path.")
+    if not os.path.exists(os.path.join(output, "manifest.json")):
+        raise LocoleError(f"{output} is not empty and holds no model: take another path.")
+    if not force:
+        raise LocoleError(f"there is a model in {output}: replace it by --force.")
+    read_manifest(output)
+
+
+def check_settings(classifier: LocoleClassifier, texts: TextOptions) -> None:
+    """Try the settings on next to nothing, so that a wrong one is found before all is read."""
+    if texts.min_df < 1:
+        raise LocoleError(f"min_df must be at least 1, not {texts.min_df}.")
+    features = TextFeatures(texts.analyzer, n_features=texts.n_features)
+    X = features.fit_transform(["a b", "a c", "b d", "c d"])
+    trial = clone(classifier).set_params(verbose=0)
+    if not isinstance(trial.regressor, str):
+        trial.regressor.set_params(verbose=0)
+    trial.fit(X, [0, 0, 1, 1])
+
+
+def model_bytes(path: str) -> int:
+    """Size of a model on disk."""
+    return sum(entry.stat().st_size for entry in os.scandir(path))
+
+
+def make_classifier(
+    embedding: str,
+    dim: int | None,
+    regressor: str,
+    options: dict[str, Any],
+    *,
+    seed: int,
+    jobs: int,
+) -> LocoleClassifier:
+    """Make a classifier from what was typed; options that are None are left to the regressor.
+
+    Examples
+    --------
+    >>> make_classifier("gold", 128, "auto", {"l2": 0.5}, seed=0, jobs=1).regressor
+    ElasticNetRegressor(l2=0.5, verbose=1)
+    """
+    if seed < 0:
+        raise LocoleError(f"the seed must not be negative, but is {seed}.")
+    given = {name: value for name, value in options.items() if value is not None}
+    return LocoleClassifier(
+        embedding=embedding,
+        dim=dim,
+        regressor=_regressor(regressor, given, seed) if given else regressor,
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=1,
+    )
+
+
+def _regressor(name: str, given: dict[str, Any], seed: int) -> Any:
+    """Regressor of that name with these parameters, if it has them."""
+    chosen = "elastic_net" if name == "auto" else name
+    words = "".join(word.capitalize() for word in chosen.split("_"))
+    kind = getattr(locole.regressors, f"{words}Regressor", None)
+    if kind is None:
+        return name  # the classifier says which names there are
+    known = inspect.signature(kind).parameters
+    values = {}
+    for option, value in given.items():
+        parameter = next((name for name in _PARAMETERS[option] if name in known), None)
+        if parameter is None:
+            raise LocoleError(f"the regressor {chosen} has no --{option}: leave it out.")
+        values[parameter] = value
+    return kind(**values, random_state=seed, verbose=1)
+
+
+def train_model(
+    path: str, reading: Reading, classifier: LocoleClassifier, texts: TextOptions, steps: Steps
+) -> tuple[Any, dict[str, str]]:
+    """Read, vectorise where rows are texts, and train.
+
+    Returns
+    -------
+    model : LocoleClassifier or TextClassifier
+    notes : dict
+        For the manifest.
+    """
+    with steps.run("read", f"reading {path}") as record:
+        (rows, labels), notes = read_training(path, reading)
+        counts = _counts(rows, labels)
+        record.update(counts)
+        record["summary"] = ", ".join(f"{n:,} {what}" for what, n in counts.items())
+    if not isinstance(rows, list):
+        _train(classifier, rows, labels, steps)
+        return classifier, notes
+    features = TextFeatures(texts.analyzer, min_df=texts.min_df, n_features=texts.n_features)
+    with steps.run("vectorise", "vectorising") as record:
+        X = features.fit_transform(_Shown(rows, "vectorising"))
+        record.update(features=X.shape[1], nonzeros=int(X.nnz), chosen=_reasons(features))
+        record["summary"] = f"{X.shape[1]:,} features, {X.nnz / X.shape[0]:.1f} a text"
+        record["summary"] += _lines(record["chosen"])
+    model = TextClassifier(clone(features), clone(classifier))
+    _train(classifier, X, labels, steps)
+    model.features_, model.classifier_ = features, classifier
+    return model, notes
+
+
+def _train(classifier: LocoleClassifier, X: Any, y: Any, steps: Steps) -> None:
+    with steps.run("train", "training") as record:
+        classifier.fit(X, y)
+        embedding, regressor = classifier.embedding_, classifier.regressor_
+        _silence(classifier, regressor, *getattr(regressor, "parts", ()))
+        record["chosen"] = {
+            "embedding": repr(embedding),
+            "outputs": embedding.real_dim,
+            "regressor": type(regressor).__name__,
+            **_reasons(classifier),
+            **_reasons(regressor),
+        }
+        record["summary"] = f"{len(classifier.classes_):,} labels" + _lines(record["chosen"])
+
+
+def _silence(*estimators: Any) -> None:
+    """Forget the wish for progress: a saved model should not print when it learns more."""
+    for estimator in estimators:
+        if "verbose" in estimator.get_params(deep=False):
+            estimator.set_params(verbose=0)
+
+
+def _counts(rows: Any, labels: Any) -> dict[str, int]:
+    is_text = isinstance(rows, list)
+    counts = {"texts" if is_text else "rows": len(rows) if is_text else rows.shape[0]}
+    if not is_text:
+        counts["features"] = rows.shape[1]
+    return {**counts, "labels": len(set(labels.tolist()))}
+
+
+def _reasons(estimator: Any) -> dict[str, str]:
+    """What an estimator chose by itself: its attributes that end in ``_reason_``, and ``choice_``."""
+    said = {name: value for name, value in vars(estimator).items() if name.endswith("_reason_")}
+    said = {name.removesuffix("_reason_"): value for name, value in said.items()}
+    said["choice"] = getattr(estimator, "choice_", "")
+    return {name: value for name, value in said.items() if value and "as given" not in value}
+
+
+def _lines(chosen: dict[str, Any]) -> str:
+    return "".join(f"\n{'':10} {name:>10} {amount(value)}" for name, value in chosen.items())
+
+
+class _Shown(Sequence[str]):
+    """Texts that show progress when they are looped over."""
+
+    def __init__(self, texts: list[str], description: str) -> None:
+        self._texts, self._description = texts, description
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._texts[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return track(self._texts, self._description, unit="texts")

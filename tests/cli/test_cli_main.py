@@ -1,0 +1,234 @@
+"""The table of verbs, exit codes, messages, and what is not imported."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import subprocess
+import sys
+import warnings
+
+import pytest
+from cli_server import ENVIRONMENT
+
+import locole
+from locole.cli.app import VERBS, _without_debug, main
+from locole.exceptions import LocoleError, LocoleWarning
+
+HEAVY = ("numpy", "scipy", "sklearn", "numba", "pyarrow", "rich", "locole.classifier")
+
+
+def modules_after(code: str) -> tuple[set[str], str]:
+    """Modules that a fresh Python has after some lines, and what it printed."""
+    lines = f"import sys\n{code}\nprint('\\0' + ' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", lines],
+        env=ENVIRONMENT, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    out, _, names = done.stdout.rpartition("\0")
+    return set(names.split()), out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(words):
+    modules, out = modules_after(f"from locole.cli import main\nassert main({words}) == 0")
+    assert not modules.intersection(HEAVY)
+    assert out
+
+
+def test_the_package_is_imported_when_asked_for():
+    modules, _ = modules_after("import locole")
+    assert not modules.intersection(HEAVY)
+    assert locole.LocoleClassifier is importlib.import_module("locole.classifier").LocoleClassifier
+    assert locole.load is importlib.import_module("locole.models").load
+    assert {"LocoleClassifier", "load", "__version__"} <= set(dir(locole))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        locole.nothing  # noqa: B018
+
+
+def test_every_verb_of_the_table_exists():
+    for verb, name in VERBS.items():
+        module = importlib.import_module(name)
+        function = getattr(module, verb)
+        assert function.__doc__.strip().split("\n")[0].endswith(".")
+        assert verb in module.__all__
+
+
+def test_help_lists_all_verbs(run):
+    for words in (["--help"], []):
+        shown = run(*words)
+        assert shown.code == 0
+        assert all(f"\n  {verb} " in shown.out for verb in VERBS)
+
+
+def test_version(run):
+    assert run("--version") == (0, f"locole {locole.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["fit"], "TRAIN"),
+        (["fit", "train.tsv"], "--output"),
+        (["fit", "train.tsv", "-o", "new", "--wrong"], "No such option"),
+        (["fit", "train.tsv", "-o", "new", "--dim", "many"], "--dim"),
+        (["fit", "missing.tsv", "-o", "new"], "missing.tsv: No such file or directory."),
+        (["fit", "train.tsv", "-o", "texts"], "replace it by --force"),
+        (["fit", "train.tsv", "-o", "train.csv"], "train.csv is a file"),
+        (["fit", "train.tsv", "-o", "no/such/folder"], "make it first"),
+        (["fit", "train.tsv", "-o", "."], "holds no model"),
+        (["fit", "train.tsv", "-o", "new", "--embedding", "magic"], "unknown embedding 'magic'"),
+        (["fit", "train.tsv", "-o", "new", "--regressor", "magic"], "unknown regressor 'magic'"),
+        (["fit", "train.tsv", "-o", "new", "--analyzer", "magic"], "unknown analyzer 'magic'"),
+        (["fit", "train.tsv", "-o", "new", "--storage", "int3"], "unknown storage 'int3'"),
+        (["fit", "train.tsv", "-o", "new", "--l2", "0"], "l2 must be positive"),
+        (["fit", "train.tsv", "-o", "new", "--seed", "-1"], "seed must not be negative"),
+        (["fit", "train.tsv", "-o", "new", "--jobs", "0"], "--jobs must not be 0"),
+        (["fit", "train.tsv", "-o", "new", "--hash", "1"], "--hash must be"),
+        (["fit", "train.tsv", "-o", "new", "--min-df", "0"], "--min-df must be"),
+        (["fit", "train.csv", "-o", "new"], "by --text-column"),
+        (["fit", "train.csv", "-o", "new", "--text-column", "1"], "--label-column"),
+        (["fit", "new.txt", "-o", "new"], "no labels"),
+        (["fit", "train.tsv", "-o", "new", "--format", "xls"], "unknown format 'xls'"),
+        (["fit", "train.svm", "-o", "new", "--regressor", "softmax", "--l1", "1"], "no --l1"),
+        (["predict", "missing", "new.txt"], "cannot be loaded"),
+        (["predict", "texts", "missing.txt"], "missing.txt: No such file"),
+        (["predict", "texts", "test.svm"], "has numbers but the model takes texts"),
+        (["predict", "numbers", "new.txt"], "has texts but the model takes numbers"),
+        (["predict", "texts", "new.txt", "-k", "11"], "more than the 10 labels"),
+        (["predict", "texts", "new.txt", "-k", "0"], "at least 1"),
+        (["predict", "texts", "new.txt", "--batch", "0"], "--batch must be at least 1"),
+        (["predict", "texts", "new.txt", "--json"], "needs -o"),
+        (["predict", "texts", "new.txt", "-o", "a.xls"], "--output-format"),
+        (["predict", "texts", "new.txt", "--output-format", "xls"], "unknown output format"),
+        (["predict", "texts", "new.txt", "--output-format", "parquet"], "by -o"),
+        (["predict", "texts", "new.txt", "-o", "no/folder/a.tsv"], "make it first"),
+        (["predict", "texts", "new.txt", "-o", "texts", "--output-format", "tsv"], "is a folder"),
+        (["evaluate", "texts", "new.txt"], "no labels"),
+        (["evaluate", "texts", "test.tsv", "--report", "r.xls"], "a .tsv or a .csv file"),
+        (["evaluate", "texts", "test.tsv", "--worst", "-1"], "must not be negative"),
+        (["inspect", "missing"], "there is no model in missing"),
+        (["inspect", "train.tsv"], "train.tsv"),
+        (["coherence", "magic", "--classes", "9"], "unknown embedding 'magic'"),
+        (["coherence", "kerdock", "--classes", "9", "--dim", "15"], "15"),
+        (["advise", "--classes", "1"], "at least two labels"),
+        (["advise", "--classes", "100", "--memory", "2GB"], "--memory needs --features"),
+        (["advise", "--classes", "100", "--memory", "much", "--features", "9"], "is no size"),
+        (["bound", "--excess", "0.01"], "coherence"),
+        (["bound", "--excess", "0.01", "--coherence", "2"], "[0, 1)"),
+        (["bound", "--excess", "0.1", "--coherence", "0.1", "--margins", "new.txt"], "line 1"),
+        (["demo", "--max-cities", "0"], "max_cities"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_code_two(run, folder, words, reason):
+    before = sorted(path.name for path in folder.rglob("*"))
+    done = run(*words)
+    assert done.code == 2
+    assert done.out == ""
+    *messages, line = done.err.splitlines()
+    assert line.startswith("locole: ")
+    assert reason in line
+    # What was being done may be told before.
+    assert all(message.endswith("…") for message in messages)
+    assert "Traceback" not in done.err
+    assert sorted(path.name for path in folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_debug_shows_where_an_error_comes_from(run, folder, place):
+    words = ["predict", "texts", "missing.txt"]
+    done = run(*words[:place], "--debug", *words[place:])
+    assert done.code == 2
+    assert "Traceback" in done.err
+    assert done.err.splitlines()[-1] == "locole: missing.txt: No such file or directory."
+
+
+def test_debug_after_two_dashes_is_a_word():
+    assert _without_debug(["a", "--", "--debug"]) == (["a", "--", "--debug"], False)
+    assert _without_debug(["--debug", "a", "--"]) == (["a", "--"], True)
+
+
+def with_verb(monkeypatch, function):
+    """Let a verb be something else."""
+    monkeypatch.setattr("locole.cli.inspect.inspect", function)
+
+
+def test_a_bug_is_code_one_without_traceback(run, monkeypatch):
+    def inspect(model: str) -> None:
+        """Fail."""
+        raise KeyError("of mine")
+
+    with_verb(monkeypatch, inspect)
+    done = run("inspect", "x")
+    assert done.code == 1
+    assert done.err.startswith("locole: a bug, please report it: KeyError: 'of mine'")
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (LocoleError("two\nlines: give format= or zero_based."), 2,
+         "two lines: give --format or --zero-based or --one-based."),
+        (ImportError("it needs the package x"), 2, "it needs the package x"),
+        (PermissionError(13, "Permission denied", "a file"), 2, "a file: Permission denied."),
+        (OSError("the disk is gone"), 2, "the disk is gone."),
+        (MemoryError("cannot allocate"), 2, "not enough memory: cannot allocate"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)  # fmt: skip
+def test_what_becomes_of_errors(run, monkeypatch, error, code, line):
+    def inspect(model: str) -> None:
+        """Fail."""
+        raise error
+
+    with_verb(monkeypatch, inspect)
+    assert run("inspect", "x") == (code, "", f"locole: {line}\n")
+
+
+def test_messages_cannot_steer_a_terminal(run, folder):
+    done = run("predict", "texts", "\x1b[31mred\nname.txt")
+    assert done == (2, "", "locole: \\x1b[31mred name.txt: No such file or directory.\n")
+
+
+def test_any_terminal_can_show_any_label(run, folder, monkeypatch):
+    lines = "Zürich\ta\n東京\tb\nZürich\ta a\n東京\tb b\n"
+    (folder / "some.tsv").write_text(lines, encoding="utf-8")
+    (folder / "test.tsv").write_text("東京\ta\n", encoding="utf-8")
+    assert run("fit", "some.tsv", "-o", "model").code == 0
+    shown = []
+    for options in ([], ["--json"]):
+        screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr("sys.stdout", screen)
+        assert main(["evaluate", "model", "test.tsv", *options]) == 0
+        shown.append(screen.buffer.getvalue().decode("ascii"))
+    assert "\\u6771\\u4eac" in shown[0]
+    assert json.loads(shown[1])["worst"][0]["label"] == "東京"
+
+
+def test_a_warning_is_one_line(run, monkeypatch):
+    def inspect(model: str) -> None:
+        """Warn."""
+        warnings.warn("a word\nof warning", LocoleWarning, stacklevel=1)
+
+    with_verb(monkeypatch, inspect)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        done = run("inspect", "x")
+    assert done == (0, "", "locole: warning: a word of warning\n")
+
+
+def test_python_dash_m():
+    done = subprocess.run(
+        [sys.executable, "-m", "locole", "--version"],
+        env=ENVIRONMENT, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == f"locole {locole.__version__}\n"
+
+
+def test_main_takes_the_words_of_the_process(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["locole", "--version"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("locole ")

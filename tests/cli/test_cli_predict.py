@@ -1,0 +1,270 @@
+"""predict: the library's answers in every format, streamed, and nothing half-written."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from cli_server import ENVIRONMENT
+from hypothesis import given
+from hypothesis import strategies as st
+
+import locole
+from locole.cli.answers import answers_to, output_format, table_lines
+from locole.datasets import load_libsvm
+from locole.exceptions import LocoleError
+
+
+def expected(model: str, texts: list[str], k: int) -> tuple[list, list]:
+    labels, scores = locole.load(model).predict_topk(texts, k=k)
+    return labels.tolist(), scores.astype(np.float32).tolist()
+
+
+@pytest.fixture
+def new(folder) -> list[str]:
+    return (folder / "new.txt").read_text().splitlines()
+
+
+def split_row(cells: list[str]) -> tuple[list[str], list[float]]:
+    return cells[0::2], [float(np.float32(cell)) for cell in cells[1::2]]
+
+
+def test_tsv_on_standard_output(run, new):
+    done = run("predict", "texts", "new.txt", "-k", "3")
+    assert done.code == 0
+    assert done.err == ""
+    rows = [split_row(line.split("\t")) for line in done.out.splitlines()]
+    labels, scores = expected("texts", new, 3)
+    assert [row[0] for row in rows] == labels
+    assert [row[1] for row in rows] == scores
+
+
+def test_csv(run, folder, new):
+    done = run("predict", "texts", "new.csv", "--text-column", "title", "-o", "a.csv")
+    assert done.out == ""
+    assert "a.csv: 12 rows in" in done.err
+    header, *rows = csv.reader(io.StringIO((folder / "a.csv").read_text()))
+    assert header == [f"{what}_{i}" for i in range(1, 6) for what in ("label", "score")]
+    labels, scores = expected("texts", new, 5)
+    assert [split_row(row) for row in rows] == list(zip(labels, scores, strict=True))
+
+
+def test_json_lines(run, new):
+    done = run("predict", "texts", "new.txt", "-k", "2", "--output-format", "jsonl")
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    labels, scores = expected("texts", new, 2)
+    assert [row["labels"] for row in rows] == labels
+    assert [[float(np.float32(s)) for s in row["scores"]] for row in rows] == scores
+
+
+def test_parquet(run, folder, new):
+    found = run("predict", "texts", "new.txt", "-k", "2", "-o", "a.parquet", "--json").json
+    assert {name: found[name] for name in ("output", "format", "k", "rows")} == {
+        "output": "a.parquet", "format": "parquet", "k": 2, "rows": 12,
+    }  # fmt: skip
+    assert set(found) == {"output", "format", "k", "rows", "seconds", "rows_per_s"}
+    table = pq.read_table("a.parquet").to_pydict()
+    labels, scores = expected("texts", new, 2)
+    assert [list(row) for row in zip(table["label_1"], table["label_2"], strict=True)] == labels
+    assert [list(row) for row in zip(table["score_1"], table["score_2"], strict=True)] == scores
+
+
+def test_numbers_packed(run, folder):
+    assert run("predict", "numbers", "test.svm", "-k", "1", "-o", "a.tsv.gz").code == 0
+    with gzip.open("a.tsv.gz", "rt") as file:
+        labels = [int(line.split("\t")[0]) for line in file]
+    model = locole.load("numbers")
+    X, _ = load_libsvm("test.svm", n_features=model.n_features_in_, zero_based=False)
+    assert labels == model.predict(X).tolist()
+    run("predict", "numbers", "test.svm", "-k", "1", "-o", "a.parquet")
+    assert pq.read_table("a.parquet")["label_1"].to_pylist() == labels
+
+
+def test_features_never_seen_are_left_out(run, folder):
+    (folder / "some.svm").write_text("0 1:1 5:1\n0 1:1 5:1 99999:7\n")
+    first, second = run("predict", "numbers", "some.svm", "-k", "2").out.splitlines()
+    assert first == second
+
+
+def test_batches_of_any_size_give_the_same(run, new):
+    answers = {run("predict", "texts", "new.txt", "--batch", b).out for b in (1, 5, 12, 8192)}
+    assert len(answers) == 1
+    assert len(answers.pop().splitlines()) == len(new)
+
+
+def test_standard_input(shell, folder):
+    (folder / "numbers").rename("n")
+    done = shell(
+        "cat new.txt | locole predict texts > a\nlocole predict texts - < new.txt > b\n"
+        "locole predict texts new.txt > c\ncmp a b\ncmp b c\n"
+        "locole predict n < test.svm > d\nlocole predict n test.svm > e\ncmp d e\n"
+        "locole predict texts - --format jsonl -k 1 < test.jsonl | wc -l\n"
+        "printf '' | locole predict texts\n"
+    )
+    assert done == (0, "60\n", "")
+
+
+def test_a_reader_that_has_enough(shell, folder):
+    text = (folder / "new.txt").read_text()
+    (folder / "many.txt").write_text(text * 4000)
+    done = shell("locole predict texts many.txt --batch 512 | head -n 1 | wc -l")
+    assert done == (0, "1\n", "")
+    assert shell("locole predict texts --help | head -n 1").code == 0
+
+
+def test_blank_lines_are_texts(run, folder):
+    (folder / "blank.txt").write_text("\n\ncat1\n")
+    assert len(run("predict", "texts", "blank.txt", "-k", "1").out.splitlines()) == 3
+
+
+def test_a_model_of_few_labels(run, folder):
+    (folder / "two.tsv").write_text("a\tx y\nb\tz\na\tx\nb\tz z\n")
+    run("fit", "two.tsv", "-o", "two")
+    assert [
+        len(line.split("\t")) for line in run("predict", "two", "new.txt").out.splitlines()
+    ] == [4] * 12
+
+
+def test_an_error_midway_leaves_the_old_file(run, folder):
+    (folder / "bad.jsonl").write_text('{"text": "cat1"}\n' * 20 + "no JSON\n")
+    (folder / "out.csv").write_text("old")
+    names = sorted(os.listdir())
+    done = run("predict", "texts", "bad.jsonl", "-o", "out.csv", "--batch", "4")
+    assert done.code == 2
+    assert "bad.jsonl, line 21" in done.err
+    assert (folder / "out.csv").read_text() == "old"
+    assert sorted(os.listdir()) == names
+
+
+def test_links_and_devices_are_written_through(run, shell, folder):
+    (folder / "real.tsv").write_text("old")
+    (folder / "link.tsv").symlink_to("real.tsv")
+    run("predict", "texts", "new.txt", "-o", "link.tsv")
+    assert (folder / "link.tsv").is_symlink()
+    assert len((folder / "real.tsv").read_text().splitlines()) == 12
+    (folder / "pipe").symlink_to("/dev/null")
+    assert run("predict", "texts", "new.txt", "-o", "pipe", "--output-format", "tsv").code == 0
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    done = shell(
+        "mkfifo fifo\ncat fifo > copy &\n"
+        "locole predict texts new.txt -o fifo --output-format tsv\nwait\nwc -l < copy"
+    )
+    assert done.out.strip() == "12"
+
+
+def test_labels_that_tsv_cannot_hold(run, folder):
+    (folder / "tab.csv").write_text('label,text\n"a\tb",x\nc,y\n"a\tb",x x\nc,y y\n')
+    run("fit", "tab.csv", "-o", "tab")
+    done = run("predict", "tab", "new.txt")
+    assert done.code == 2
+    assert "such as jsonl" in done.err
+    assert run("predict", "tab", "new.txt", "--output-format", "csv").code == 0
+
+
+@pytest.mark.parametrize(("signal_number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interruption_leaves_nothing(folder, signal_number, code):
+    (folder / "out.tsv").write_text("old")
+    names = set(os.listdir())
+    with subprocess.Popen(
+        [sys.executable, "-m", "locole", "predict", "texts", "-o", "out.tsv", "--batch", "1"],
+        env=ENVIRONMENT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b"cat1\n")
+        process.stdin.flush()
+        for _ in range(600):
+            assert process.poll() is None, process.stderr.read()
+            if any(Path(name).stat().st_size for name in set(os.listdir()) - names):
+                break
+            time.sleep(0.1)
+        process.send_signal(signal_number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert out == b""
+    assert err in (b"locole: interrupted\n", b"")
+    assert (folder / "out.tsv").read_text() == "old"
+    assert set(os.listdir()) == names
+
+
+# The writers ------------------------------------------------------------------------------------
+
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+plain_text = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=12)
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def answers(draw, text):
+    k = draw(st.integers(1, 3))
+    rows = draw(st.lists(st.lists(st.tuples(text, finite), min_size=k, max_size=k), max_size=4))
+    labels = np.array([[label for label, _ in row] for row in rows], dtype=object).reshape(-1, k)
+    scores = np.array([[score for _, score in row] for row in rows], np.float32).reshape(-1, k)
+    return labels, scores
+
+
+def written_by(path: Path, format: str, labels, scores) -> Path:
+    with answers_to(str(path), format, labels.shape[1], labels.ravel()) as write:
+        for start in range(0, len(labels), 2):
+            write(labels[start : start + 2], scores[start : start + 2])
+    return path
+
+
+@given(answers(any_text))
+def test_csv_holds_any_label(tmp_path_factory, pair):
+    path = written_by(tmp_path_factory.mktemp("csv") / "a.csv", "csv", *pair)
+    with open(path, newline="", encoding="utf-8") as file:
+        _, *rows = csv.reader(file)
+    assert [row[0::2] for row in rows] == pair[0].tolist()
+    assert [[float(np.float32(s)) for s in row[1::2]] for row in rows] == pair[1].tolist()
+
+
+@given(answers(any_text))
+def test_json_lines_hold_any_label(tmp_path_factory, pair):
+    path = written_by(tmp_path_factory.mktemp("jsonl") / "a.jsonl", "jsonl", *pair)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [row["labels"] for row in rows] == pair[0].tolist()
+    assert [[float(np.float32(s)) for s in row["scores"]] for row in rows] == pair[1].tolist()
+
+
+@given(answers(any_text))
+def test_parquet_holds_any_label(tmp_path_factory, pair):
+    path = written_by(tmp_path_factory.mktemp("parquet") / "a.parquet", "parquet", *pair)
+    table = pq.read_table(path)
+    k = pair[0].shape[1]
+    for i in range(k):
+        assert table[f"label_{i + 1}"].to_pylist() == pair[0][:, i].tolist()
+        assert table[f"score_{i + 1}"].to_pylist() == pair[1][:, i].tolist()
+
+
+@given(answers(plain_text))
+def test_tsv_holds_labels_without_tabs(tmp_path_factory, pair):
+    path = written_by(tmp_path_factory.mktemp("tsv") / "a.tsv", "tsv", *pair)
+    rows = [line.split("\t") for line in path.read_bytes().decode().split("\n")[:-1]]
+    assert [row[0::2] for row in rows] == pair[0].tolist()
+
+
+@pytest.mark.parametrize("bad", ["a\tb", "a\nb", "a\rb"])
+def test_tsv_refuses_what_would_break_lines(tmp_path, bad):
+    with pytest.raises(LocoleError, match="TSV cannot hold"):
+        table_lines(["label"], [np.array(["a", bad])], "tsv")
+    assert table_lines(["label"], [np.array([bad])], "csv").decode().startswith("label\n")
+
+
+def test_output_formats():
+    assert output_format("-", None) == "tsv"
+    assert output_format("a.ndjson", None) == "jsonl"
+    assert output_format("a.txt.xz", None) == "tsv"
+    assert output_format("a.txt", "csv") == "csv"
