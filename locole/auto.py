@@ -26,6 +26,8 @@ _HELD_OUT = 4_000
 #: Smaller problems are the elastic net's alone: there are too few rows to weigh anything with.
 _MIN_ROWS = 1_000
 _MIN_FEATURES = 257
+# So few rows are cheap enough to be learnt again, all together, once the weights are known.
+_REFIT_ROWS = 20_000
 # With fewer rows per label the softmax was never better than squared loss and profiles together
 # (cve_product 6, city names 8), and it is the one whose time grows with the number of labels.
 _ROWS_FOR_SOFTMAX = 10
@@ -81,13 +83,21 @@ def assemble(
     trial = _Trial(held, decoder, experts, profiles)
     weights = trial.weights()
     reason = trial.reason(weights)
-    for expert in experts.values():
-        expert.partial_fit(held.X, held.targets, sample_weight=held.weight)
-    regressor = BlendRegressor(list(experts.values()), weights[: len(experts)].tolist())
+    regressor = _blend(list(experts.values()), weights[: len(experts)].tolist())
+    if n <= _REFIT_ROWS:
+        regressor.fit(problem.X, problem.targets, sample_weight=problem.weight)
+    else:
+        regressor.partial_fit(held.X, held.targets, sample_weight=held.weight)
     if not profiles:
         return Assembled(regressor, None, 0.0, reason)
     profile_weight, joined = _joined(list(profiles.values()), weights[len(experts) :])
     return Assembled(regressor, joined.add(held.X, *_labels(held)), profile_weight, reason)
+
+
+def _blend(experts: list[TargetRegressor], weights: list[float]) -> BlendRegressor:
+    """Leave out what counts for nothing, but for one that says how many outputs there are."""
+    kept = [i for i, weight in enumerate(weights) if weight > 0] or [0]
+    return BlendRegressor([experts[i] for i in kept], [weights[i] for i in kept])
 
 
 def _suit_profiles(X: sp.csr_array) -> bool:

@@ -48,6 +48,10 @@ def best_of_both(
     those by its profile.
     """
     wanted = min(max(2 * k, CANDIDATES), embedding.n_classes)
+    if not Z.any():
+        # All labels tie by their vectors: the profiles decide alone.
+        scan = profiles.scan(X, k)
+        return scan.codes, weight * scan.scores.astype(np.float64)
     codes, scores = decode(embedding, Z, k=wanted, decoder=decoder)
     scan = profiles.scan(X, wanted, found=codes)
     more = point_scores(embedding, Z, scan.codes) + weight * scan.scores

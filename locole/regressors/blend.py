@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _num_samples
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
@@ -74,10 +75,14 @@ class BlendRegressor(TargetRegressor):
 
     def predict(self, X: Any) -> NDArray:
         """Return the weighted sum of the parts' points."""
-        total: Any = 0
+        total: Any = None
         for part, weight in zip(self.parts, self.weights, strict=True):
-            Z = part.predict(X)
-            total = total + Z.dtype.type(weight) * Z
+            if weight != 0:
+                Z = part.predict(X)
+                Z *= Z.dtype.type(weight)
+                total = Z if total is None else total + Z
+        if total is None:
+            return np.zeros((_num_samples(X), self.n_outputs_), dtype=np.float32)
         return total
 
     @classmethod
