@@ -12,7 +12,7 @@ PEERS_STAMP := $(PEERS)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench bench-linear bench-read bench-softmax bench-solver bench-storage demo clean
+.PHONY: help setup test lint format bench bench-linear bench-models bench-read bench-softmax bench-solver bench-storage demo clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ bench-storage: setup  ## accuracy of weights in fewer bits on the data sets in $
 
 bench-read: setup  ## reading LIBSVM files against scikit-learn; saves benchmarks/records/read.json
 	$(BIN)/python benchmarks/bench_read.py --data $(DATA)
+
+bench-models: setup  ## a model of a gigabyte: save, load, first answer; saves benchmarks/records/models.json
+	$(BIN)/python benchmarks/bench_models.py
 
 bench-softmax: setup  ## softmax over all labels against dense products; saves benchmarks/records/softmax.json
 	$(BIN)/python benchmarks/bench_softmax.py
