@@ -169,6 +169,19 @@ def softmax(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def models(record: dict[str, Any]) -> str:
+    """A large model in a new process, the middle of three runs."""
+    run = sorted(record["runs"], key=lambda r: r["load_s"] + r["first_answer_s"])[1]
+    head = ["model GB", "save s", "import s", "load s", "first answer s", "next s", "memory MB"]
+    row = [
+        f"{record['model_bytes'] / 1e9:.2f}",
+        f"{record['save_s']:.1f}",
+        f"{run['import_s']:.1f}",
+    ]
+    row += [f"{run['load_s']:.2f}", f"{run['first_answer_s']:.2f}", f"{run['second_answer_s']:.3f}"]
+    return markdown(head, [[*row, f"{run['memory_bytes'] / 1e6:.0f}"]])
+
+
 PARTS = ("locole", "locole-elastic", "locole-softmax", "centroids", "pecos")
 
 
@@ -197,6 +210,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "storage": ("storage.json", storage),
     "linear": ("linear.json", linear),
     "reading": ("read.json", reading),
+    "models": ("models.json", models),
     "parts": ("linear.json", parts),
     "softmax": ("softmax.json", softmax),
 }
