@@ -84,7 +84,9 @@ def assemble(
     weights = trial.weights()
     reason = trial.reason(weights)
     regressor = _blend(list(experts.values()), weights[: len(experts)].tolist())
-    if n <= _REFIT_ROWS:
+    if not any(regressor.weights):
+        regressor.parts[0].clear()
+    elif n <= _REFIT_ROWS:
         regressor.fit(problem.X, problem.targets, sample_weight=problem.weight)
     else:
         regressor.partial_fit(held.X, held.targets, sample_weight=held.weight)

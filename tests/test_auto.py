@@ -356,3 +356,32 @@ def test_an_interrupted_fit_leaves_the_old_model(fitted, moment, monkeypatch):
     monkeypatch.undo()
     assert vars(fitted) == kept
     assert_same_bits(fitted.decision_function(X), expected)
+
+
+def test_a_regressor_that_counts_for_nothing_takes_no_room(tmp_path):
+    """Labels with two rows each and features of their own: the profiles decide alone."""
+    rng = np.random.default_rng(0)
+    n_classes = 700
+    own = rng.integers(0, 4000, (n_classes, 6))
+    labels = np.tile(np.arange(n_classes), 3)
+    columns = np.hstack([own[labels], rng.integers(0, 4000, (labels.size, 6))])
+    shown = rng.random(columns.shape) < 0.6
+    rows = np.repeat(np.arange(labels.size), 12)[shown.ravel()]
+    some = sp.csr_array(
+        (np.ones(rows.size, dtype=np.float32), (rows, columns.ravel()[shown.ravel()])),
+        shape=(labels.size, 4000),
+    )
+    classifier = LocoleClassifier("gold", dim=32).fit(some, labels)
+    cleared = classifier.regressor_
+    cleared.weights = [0.0]
+    cleared.parts = cleared.parts[:1]
+    cleared.parts[0].clear()
+    assert sp.issparse(cleared.parts[0].coef_)
+    assert cleared.parts[0].coef_.nnz == 0
+    before = classifier.predict_topk(some, k=3)
+    classifier.save(tmp_path / "model")
+    after = load(tmp_path / "model").predict_topk(some, k=3)
+    np.testing.assert_array_equal(before[0], after[0])
+    np.testing.assert_array_equal(before[1], after[1])
+    classifier.partial_fit(some[:50], labels[:50])
+    assert classifier.regressor_.parts[0].coef_.nnz == 0

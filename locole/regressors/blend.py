@@ -64,9 +64,11 @@ class BlendRegressor(TargetRegressor):
     def partial_fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Let every part learn from more rows."""
+        """Let every part that counts learn from more rows."""
         parts = [copy.copy(part) for part in self.parts]
-        for part in parts:
+        for part, weight in zip(parts, self.weights, strict=True):
+            if weight == 0:
+                continue
             if not hasattr(part, "partial_fit"):
                 raise LocoleError(f"{type(part).__name__} cannot learn more rows: fit again.")
             part.partial_fit(X, targets, sample_weight)
