@@ -6,8 +6,6 @@ import copy
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import NoneType
 from typing import Any, ClassVar, Self
 
@@ -41,6 +39,7 @@ from locole.regressors import (
     SoftmaxRegressor,
     TargetRegressor,
 )
+from locole.regressors.base import all_or_nothing
 from locole.rows import sliceable, take
 from locole.targets import Targets
 
@@ -163,6 +162,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     # Fit ----------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows X and their labels y.
 
@@ -180,9 +180,9 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         LocoleClassifier
             Itself.
         """
-        with self._all_or_nothing():
-            return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight)
 
+    @all_or_nothing
     def partial_fit(
         self,
         X: Any,
@@ -203,11 +203,11 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         classes : array, optional
             Labels to know already, whether or not y has them.
         """
-        with self._all_or_nothing():
-            if not self.__sklearn_is_fitted__():
-                return self._fit(X, y, sample_weight, classes=classes, growing=True)
-            return self._fit_more(X, y, classes, sample_weight)
+        if not self.__sklearn_is_fitted__():
+            return self._fit(X, y, sample_weight, classes=classes, growing=True)
+        return self._fit_more(X, y, classes, sample_weight)
 
+    @all_or_nothing
     def rehash(
         self,
         X: Any,
@@ -230,20 +230,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         family = type(self.embedding_)
         if dim is None:
             dim = family.default_dim(2 * self.embedding_.n_classes)
-        with self._all_or_nothing():
-            self.set_params(embedding=family.name, dim=dim)
-            return self._fit(X, y, sample_weight)
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Leave the model as it was if fitting fails or is interrupted."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        self.set_params(embedding=family.name, dim=dim)
+        return self._fit(X, y, sample_weight)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "regressor_")

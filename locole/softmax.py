@@ -11,7 +11,7 @@ Both sums run over the labels in blocks, so memory does not depend on their numb
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,21 +25,6 @@ __all__ = ["Softmax"]
 _BLOCK_FLOATS = 1 << 20
 
 Points = NDArray[np.float32]
-
-
-class LabelVectors(Protocol):
-    """What is asked of an embedding."""
-
-    structure: str | None
-    dim: int
-    n_classes: int
-    n_columns: int
-
-    def real_rows(self, codes: NDArray) -> NDArray:
-        """Vectors of these labels."""
-
-    def real_block(self, start: int, stop: int) -> NDArray:
-        """Vectors of labels ``start … stop−1``."""
 
 
 class Softmax:
