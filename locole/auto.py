@@ -79,7 +79,9 @@ def assemble(
         experts["softmax"] = SoftmaxRegressor(**settings)
     for expert in experts.values():
         expert.fit(kept.X, kept.targets, sample_weight=kept.weight)
-    profiles = _profiles(kept, seed, n_jobs) if _suit_profiles(problem.X) else {}
+    profiles = {}
+    if _suit_profiles(problem.X):
+        profiles = _profiles(kept, seed=seed, n_jobs=n_jobs, verbose=verbose)
     trial = _Trial(held, decoder, experts, profiles)
     weights = trial.weights()
     reason = trial.reason(weights)
@@ -106,11 +108,12 @@ def _suit_profiles(X: sp.csr_array) -> bool:
     return bool(X.data.size and X.data.min() >= 0)
 
 
-def _profiles(kept: Problem, seed: int, n_jobs: int | None) -> dict[str, Profiles]:
+def _profiles(kept: Problem, *, seed: int, n_jobs: int | None, verbose: int) -> dict[str, Profiles]:
     """Profiles with all features alike, and with features weighted."""
     plain = Profiles().fit(kept.X, *_labels(kept))
     tuned = copy.copy(plain)
-    tuned.tune(kept.X, kept.targets.codes, kept.weight, seed=seed, n_jobs=n_jobs)
+    settings: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "verbose": verbose}
+    tuned.tune(kept.X, kept.targets.codes, kept.weight, **settings)
     return {"profiles": plain, "tuned profiles": tuned}
 
 

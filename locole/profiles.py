@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from locole.blocks import map_blocks
+from locole.blocks import map_blocks, slices
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
 from locole.kernels.postings import scan_postings, tune_features
 from locole.kernels.simd import WIDTH
+from locole.progress import track
 
 __all__ = ["Profiles", "Scan"]
 
@@ -135,6 +136,7 @@ class Profiles(SavedEstimator, BaseEstimator):
         *,
         seed: int = 0,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> Self:
         """Learn how much each feature counts, from up to 100,000 of the rows that were added.
 
@@ -150,21 +152,29 @@ class Profiles(SavedEstimator, BaseEstimator):
         self.set_feature_weights(np.ones_like(self.feature_weights_))
         odds = self._log_odds()
         k = min(_RIVALS, self.sums_.shape[1])
-        parts = map_blocks(
-            lambda part: self.scan(X[rows[part]], k).codes, rows.size, block=1024, n_jobs=n_jobs
+        found = np.concatenate(
+            map_blocks(
+                lambda part: self.scan(X[rows[part]], k).codes,
+                rows.size,
+                block=1024,
+                n_jobs=n_jobs,
+                description="rivals of rows" if verbose else None,
+            )
         )
         longest = int(np.diff(X.indptr).max())
         totals = self._totals()
-        rates = np.linspace(_RATE, 0, _PASSES * rows.size, endpoint=False, dtype=np.float32)
+        visits = np.tile(np.arange(rows.size), _PASSES)
+        rates = np.linspace(_RATE, 0, visits.size, endpoint=False, dtype=np.float32)
         squares = np.ones_like(self.feature_weights_)
         tuned = np.ones_like(self.feature_weights_)
-        for some in np.split(rates, _PASSES):
+        parts = slices(visits.size, 4096)
+        for part in track(parts, "weights of features") if verbose else parts:
+            some = visits[part]
             tune_features(
-                rows, X.indptr, X.indices, X.data.astype(np.float32, copy=False), codes,
-                weight.astype(np.float32), np.concatenate(parts), self.sums_.indptr,
-                self.sums_.indices, self.sums_.data, odds.weights, odds.full, odds.table, odds.width,
-                *totals,
-                np.float32(totals[0].sum()), np.float32(_SCALE), some,
+                rows[some], X.indptr, X.indices, X.data.astype(np.float32, copy=False), codes,
+                weight.astype(np.float32), found[some], self.sums_.indptr, self.sums_.indices,
+                self.sums_.data, odds.weights, odds.full, odds.table, odds.width, *totals,
+                np.float32(totals[0].sum()), np.float32(_SCALE), rates[part],
                 np.empty((longest, k + 1), dtype=np.float32), np.empty(k + 1, dtype=np.float32),
                 tuned, squares,
             )  # fmt: skip
