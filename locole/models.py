@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 # Reading needs every kind of model that there is: importing them makes their names known.
+import locole.baselines
 import locole.classifier
 import locole.text  # noqa: F401
 from locole.io import Verify, read_model
@@ -31,7 +32,7 @@ def load(path: str | os.PathLike[str], *, verify: Verify = "auto") -> Any:
 
     Returns
     -------
-    LocoleClassifier or TextClassifier
+    LocoleClassifier, TextClassifier or a baseline
         The model, which predicts as the saved one did, bit for bit, and can learn more.
 
     Examples
