@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from locole.decoders import Decoder, all_scores, decode
 from locole.profiles import Profiles
 
-__all__ = ["best_of_both", "choose_weights", "point_scores", "scores_of_both", "union"]
+__all__ = ["best_of_both", "choose_weights", "point_scores", "repeated", "scores_of_both"]
 
 #: Candidates taken from each side.
 CANDIDATES = 32
@@ -55,9 +55,9 @@ def best_of_both(
     codes, scores = decode(embedding, Z, k=wanted, decoder=decoder)
     scan = profiles.scan(X, wanted, found=codes)
     more = point_scores(embedding, Z, scan.codes) + weight * scan.scores
-    more[_repeated(scan.codes, codes)] = -np.inf
     codes = np.hstack([codes, scan.codes])
     scores = np.hstack([scores + weight * scan.at, more])
+    scores[repeated(codes)] = -np.inf
     order = np.lexsort((codes, -scores), axis=1)[:, :k]
     return np.take_along_axis(codes, order, 1), np.take_along_axis(scores, order, 1)
 
@@ -75,17 +75,13 @@ def scores_of_both(
     return all_scores(embedding, Z, decoder) + weight * profiles.scan(X, 1, found=every).at
 
 
-def _repeated(codes: Codes, earlier: Codes) -> NDArray[np.bool_]:
-    """Which codes stand in the same row of ``earlier``."""
-    return (codes[:, :, None] == earlier[:, None, :]).any(axis=2)
-
-
-def union(parts: list[Codes]) -> tuple[Codes, NDArray[np.bool_]]:
-    """All candidates of each row side by side, and which of them have come before."""
-    codes = np.sort(np.hstack(parts), axis=1)
+def repeated(codes: Codes) -> NDArray[np.bool_]:
+    """Which candidates of a row stand further left in it as well."""
+    order = np.argsort(codes, axis=1, kind="stable")
+    ordered = np.take_along_axis(codes, order, 1)
     again = np.zeros(codes.shape, dtype=bool)
-    again[:, 1:] = codes[:, 1:] == codes[:, :-1]
-    return codes, again
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], 1)
+    return again
 
 
 def choose_weights(

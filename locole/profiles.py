@@ -18,10 +18,14 @@ from locole.progress import track
 
 __all__ = ["Profiles", "Scan"]
 
-# How features are tuned: rows and rivals of each, passes, first learning rate, scale of the logits.
-_TUNE_ROWS, _RIVALS, _PASSES, _RATE, _SCALE = 100_000, 8, 2, 1.0, 0.4
+# How features are tuned: rows and rivals of each, first learning rate, scale of the logits. A second
+# pass at half the rate took twice the time and gave as much (cve_product, gesetze_de, city names).
+_TUNE_ROWS, _RIVALS, _RATE, _SCALE = 100_000, 8, 2.0, 0.4
 # A feature that more than one label in so many has is kept as a full row.
 _FULL = 16
+# ... and, if it is more than so many labels, has no say in who the rivals of a row are: that takes most
+# of the time and changes few of them.
+_COMMON = 512
 
 
 class Scan(NamedTuple):
@@ -140,8 +144,9 @@ class Profiles(SavedEstimator, BaseEstimator):
     ) -> Self:
         """Learn how much each feature counts, from up to 100,000 of the rows that were added.
 
-        Two passes of AdaGrad with falling rate on the cross-entropy of a row's label among the 8
-        labels that score best; labels with a single row have nothing left to be recognised by.
+        One pass of AdaGrad with falling rate on the cross-entropy of a row's label among the 8 labels
+        that score best by features that are not common; labels with a single row have nothing left
+        to be recognised by.
         """
         weight = np.ones(codes.size) if sample_weight is None else sample_weight
         counts = np.bincount(codes, weights=weight > 0)
@@ -151,35 +156,40 @@ class Profiles(SavedEstimator, BaseEstimator):
             return self
         self.set_feature_weights(np.ones_like(self.feature_weights_))
         odds = self._log_odds()
-        k = min(_RIVALS, self.sums_.shape[1])
-        found = np.concatenate(
-            map_blocks(
-                lambda part: self.scan(X[rows[part]], k).codes,
-                rows.size,
-                block=1024,
-                n_jobs=n_jobs,
-                description="rivals of rows" if verbose else None,
-            )
-        )
-        longest = int(np.diff(X.indptr).max())
+        X = sp.csr_array(X[rows], dtype=np.float32)
+        found = self._rivals(X, n_jobs=n_jobs, verbose=verbose)
         totals = self._totals()
-        visits = np.tile(np.arange(rows.size), _PASSES)
-        rates = np.linspace(_RATE, 0, visits.size, endpoint=False, dtype=np.float32)
+        room = np.empty((int(np.diff(X.indptr).max()), found.shape[1] + 1), dtype=np.float32)
+        rates = np.linspace(_RATE, 0, rows.size, endpoint=False, dtype=np.float32)
         squares = np.ones_like(self.feature_weights_)
         tuned = np.ones_like(self.feature_weights_)
-        parts = slices(visits.size, 4096)
+        parts = slices(rows.size, 4096)
         for part in track(parts, "weights of features") if verbose else parts:
-            some = visits[part]
             tune_features(
-                rows[some], X.indptr, X.indices, X.data.astype(np.float32, copy=False), codes,
-                weight.astype(np.float32), found[some], self.sums_.indptr, self.sums_.indices,
-                self.sums_.data, odds.weights, odds.full, odds.table, odds.width, *totals,
-                np.float32(totals[0].sum()), np.float32(_SCALE), rates[part],
-                np.empty((longest, k + 1), dtype=np.float32), np.empty(k + 1, dtype=np.float32),
-                tuned, squares,
+                np.arange(part.start, part.stop), X.indptr, X.indices, X.data, codes[rows],
+                weight[rows].astype(np.float32), found[part], self.sums_.indptr,
+                self.sums_.indices, self.sums_.data, odds.weights, odds.full, odds.table,
+                odds.width, *totals, np.float32(totals[0].sum()), np.float32(_SCALE), rates[part],
+                room, np.empty(found.shape[1] + 1, dtype=np.float32), tuned, squares,
             )  # fmt: skip
         self.set_feature_weights(tuned)
         return self
+
+    def _rivals(self, X: sp.csr_array, *, n_jobs: int | None, verbose: int) -> NDArray[np.int64]:
+        """Labels that score best by features that are not common, for each row."""
+        n_labels = np.diff(self.sums_.indptr)
+        said = (n_labels <= max(_COMMON, self.sums_.shape[1] // _FULL))[X.indices]
+        indptr = np.append(0, np.cumsum(said))[X.indptr]
+        rare = sp.csr_array((X.data[said], X.indices[said], indptr), shape=X.shape)
+        k = min(_RIVALS, self.sums_.shape[1])
+        parts = map_blocks(
+            lambda part: self.scan(rare[part], k).codes,
+            X.shape[0],
+            block=1024,
+            n_jobs=n_jobs,
+            description="rivals of rows" if verbose else None,
+        )
+        return np.concatenate(parts)
 
     def set_feature_weights(self, weights: NDArray[np.float32]) -> None:
         """Let each feature count this much."""

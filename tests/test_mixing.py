@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from instances import EMBEDDINGS, name_of
 from scipy.optimize import minimize
 
@@ -17,8 +18,8 @@ from locole.mixing import (
     best_of_both,
     choose_weights,
     point_scores,
+    repeated,
     scores_of_both,
-    union,
 )
 from locole.profiles import Profiles
 
@@ -137,10 +138,10 @@ def test_point_scores(n_rows):
     assert found.dtype == np.float64
 
 
-def test_union():
-    codes, again = union([np.array([[3, 1], [5, 5]]), np.array([[1, 2], [4, 5]])])
-    np.testing.assert_array_equal(codes, [[1, 1, 2, 3], [4, 5, 5, 5]])
-    np.testing.assert_array_equal(again, [[0, 1, 0, 0], [0, 0, 1, 1]])
+@given(arrays(np.int64, (3, 7), elements=st.integers(0, 5)))
+def test_repeated(codes):
+    expected = [[code in row[:j] for j, code in enumerate(row)] for row in codes.tolist()]
+    np.testing.assert_array_equal(repeated(codes), expected)
 
 
 # --- weights ---
