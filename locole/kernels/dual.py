@@ -81,6 +81,16 @@ def _residual(target, old, product, slope, scale):
     return fnma(broadcast(scale), product, fnma(broadcast(slope), old, target))
 
 
+@inline
+def _total(v, room):
+    """Sum of a vector's numbers, by way of memory."""
+    store(room, 0, v)
+    total = room[0]
+    for k in range(1, WIDTH):
+        total += room[k]
+    return total
+
+
 @kernel
 def dual_pass(
     indptr,
@@ -98,6 +108,7 @@ def dual_pass(
     scale,
     squares,
     gains,
+    parts,
 ):
     """One pass over the samples in the given order, for BLOCK outputs.
 
@@ -107,6 +118,7 @@ def dual_pass(
     the squared loss; those of the penalty vanish because w is the gradient at v), so the residuals
     met on the way, weighted and summed into ``squares`` (BLOCK numbers), are a running estimate of it.
     A move raises the dual objective by ½ r²·sizes[i] (or more, if l1 > 0); ``gains`` are their sums.
+    ``parts[i]`` is what sample i adds to the gap over all outputs; an empty array asks for none.
 
     table : (labels · BLOCK,), codes : (samples,), alpha : (samples · BLOCK,), V : (features · BLOCK,).
     """
@@ -126,6 +138,9 @@ def dual_pass(
         g, h = fma(r * r, weight, g), fma(s * s, weight, h)
         t0, t1 = fma(p * p, size, t0), fma(q * q, size, t1)
         t2, t3 = fma(r * r, size, t2), fma(s * s, size, t3)
+        if parts.size > 0:
+            # `squares` is written at the end: until then it is room for the sum.
+            parts[i] = weights[i] * _total((p * p + q * q) + (r * r + s * s), squares)
         p, q, r, s = p * size, q * size, r * size, s * size
         _store4(alpha, at, a + p, b + q, c + r, d + s)
         # While this sample's features are updated, those of the next are on their way.

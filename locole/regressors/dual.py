@@ -28,6 +28,7 @@ class DualSettings(NamedTuple):
     seed: int
     n_jobs: int | None
     verbose: int
+    shrinking: bool = False
 
 
 class _Prepared(NamedTuple):
@@ -73,7 +74,8 @@ def solve_dual(
     history : list of dict
         ``gap``, the running estimate of the duality gap, and ``objective``, the dual objective (a
         lower bound of the primal), both relative to the objective at zero weights; ``cpu_s`` of the
-        blocks that made this pass; ``examples_per_s``, samples a CPU second for all outputs.
+        blocks that made this pass; ``examples_per_s``, samples a CPU second for all outputs. With
+        shrinking, the short pass before a pass is in its record.
     """
     shared = _prepare(problem, settings)
     n_outputs = problem.targets.shape[1]
@@ -98,7 +100,7 @@ def solve_dual(
     parts = map_blocks(
         solve_block, n_outputs, block=BLOCK, n_jobs=settings.n_jobs, description=description
     )
-    history = _merged([part[0] for part in parts], problem.X.shape[0])
+    history = _merged([part[0] for part in parts])
     if dense:
         return W, history
     return sp.csr_array(sp.hstack([part[1] for part in parts], format="csr")), history
@@ -112,11 +114,8 @@ def _prepare(problem: Problem, settings: DualSettings) -> _Prepared:
     rank[np.argsort(-counts, kind="stable")] = np.arange(X.shape[1])
     data = X.data.astype(np.float32, copy=False)
     indices = rank.astype(X.indices.dtype)[X.indices]
-    squares = np.add.reduceat(np.append(np.square(data, dtype=np.float64), 0.0), X.indptr[:-1]) * (
-        np.diff(X.indptr) > 0
-    )
     slopes = 1 / (2 * problem.weight)
-    sizes = 1 / (slopes + squares / (2 * settings.l2))
+    sizes = 1 / (slopes + problem.row_squares() / (2 * settings.l2))
     return _Prepared(
         sp.csr_array((data, indices, X.indptr), shape=X.shape),
         rank,
@@ -144,21 +143,32 @@ def _set_start(
     fill_duals(part, shared.rank, l1, scale, 0, width, room.V)
 
 
-def _solve_block(
-    problem: Problem, shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room
-) -> list[dict[str, float]]:
-    """Passes over the data for one block until its gap is small enough."""
-    width = outputs.stop - outputs.start
-    piece = problem.targets.table(outputs.start, outputs.stop)
-    table = np.zeros((len(piece), BLOCK), dtype=np.float32)
-    table[:, :width] = piece
-    norm = problem.target_norm(table)
-    X, history = shared.X, []
-    squares, gains = np.empty((2, BLOCK), dtype=np.float32)
-    objective = 0.0
-    for number in range(settings.max_passes):
-        start = time.thread_time()
-        order = np.random.default_rng([settings.seed, number]).permutation(X.shape[0])
+class _Block:
+    """One block of outputs: its targets, its duals, and what its passes have shown."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        shared: _Prepared,
+        settings: DualSettings,
+        outputs: slice,
+        room: _Room,
+    ) -> None:
+        piece = problem.targets.table(outputs.start, outputs.stop)
+        table = np.zeros((len(piece), BLOCK), dtype=np.float32)
+        table[:, : outputs.stop - outputs.start] = piece
+        self.norm = problem.target_norm(table)
+        self.objective = 0.0
+        n_samples = shared.X.shape[0]
+        # What each sample added to the gap when it was last visited.
+        self.parts = np.empty(n_samples if settings.shrinking else 0, dtype=np.float32)
+        self._table, self._codes = table.ravel(), problem.codes
+        self._shared, self._settings, self._room = shared, settings, room
+
+    def visit(self, order: NDArray[np.int64]) -> float:
+        """Move the duals of these samples one after the other; return the gap met on the way."""
+        squares, gains = np.empty((2, BLOCK), dtype=np.float32)
+        X, shared = self._shared.X, self._shared
         dual_pass(
             X.indptr,
             X.indices,
@@ -167,20 +177,54 @@ def _solve_block(
             shared.weights,
             shared.slopes,
             shared.sizes,
-            table.ravel(),
-            problem.codes,
-            room.alpha,
-            room.V,
-            np.float32(settings.l1),
-            np.float32(1 / (2 * settings.l2)),
+            self._table,
+            self._codes,
+            self._room.alpha,
+            self._room.V,
+            np.float32(self._settings.l1),
+            np.float32(1 / (2 * self._settings.l2)),
             squares,
             gains,
+            self.parts,
         )
-        gap = float(squares.sum(dtype=np.float64))
-        objective += 0.5 * float(gains.sum(dtype=np.float64))
+        self.objective += 0.5 * float(gains.sum(dtype=np.float64))
+        return float(squares.sum(dtype=np.float64))
+
+    def far(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Samples that add more than the mean to the gap, in the given order."""
+        far = self.parts > self.parts.mean(dtype=np.float64)
+        return order[far[order]]
+
+
+def _order(seed: list[int], n_samples: int) -> NDArray[np.int64]:
+    return np.random.default_rng(seed).permutation(n_samples)
+
+
+def _solve_block(
+    problem: Problem, shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room
+) -> list[dict[str, float]]:
+    """Passes over the data for one block until its gap is small enough."""
+    block = _Block(problem, shared, settings, outputs, room)
+    n_samples, history = shared.X.shape[0], []
+    for number in range(settings.max_passes):
+        start, visits = time.thread_time(), n_samples
+        # What the first pass meets is the start, not what is hard: no short pass follows it.
+        if settings.shrinking and number >= 2:
+            short = block.far(_order([settings.seed, number, 1], n_samples))
+            block.visit(short)
+            visits += short.size
+        gap = block.visit(_order([settings.seed, number], n_samples))
         seconds = time.thread_time() - start
-        history.append({"gap": gap, "objective": objective, "norm": norm, "cpu_s": seconds})
-        if gap <= settings.tol * norm:
+        history.append(
+            {
+                "gap": gap,
+                "objective": block.objective,
+                "norm": block.norm,
+                "cpu_s": seconds,
+                "visits": visits,
+            }
+        )
+        if gap <= settings.tol * block.norm:
             break
     return history
 
@@ -199,7 +243,7 @@ def _write_out(
     return sp.csc_array(block)
 
 
-def _merged(histories: list[list[dict[str, float]]], n_samples: int) -> list[dict[str, float]]:
+def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
     """One record a pass from those of the blocks; a block that had stopped keeps its last gap."""
     total_norm = sum(history[0]["norm"] for history in histories) or 1.0
     merged = []
@@ -207,12 +251,13 @@ def _merged(histories: list[list[dict[str, float]]], n_samples: int) -> list[dic
         at = [history[min(number, len(history) - 1)] for history in histories]
         made = [history[number] for history in histories if number < len(history)]
         cpu_s = sum(record["cpu_s"] for record in made)
+        visits = sum(record["visits"] for record in made) / len(histories)
         merged.append(
             {
                 "gap": sum(r["gap"] for r in at) / total_norm,
                 "objective": sum(r["objective"] for r in at) / total_norm,
                 "cpu_s": cpu_s,
-                "examples_per_s": n_samples * len(made) / len(histories) / max(cpu_s, 1e-9),
+                "examples_per_s": visits / max(cpu_s, 1e-9),
             }
         )
     return merged

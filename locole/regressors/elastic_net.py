@@ -18,7 +18,7 @@ from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
 from locole.regressors.linear import LinearRegressor
 from locole.regressors.penalty import choose_l2
-from locole.regressors.problem import Problem, make_problem
+from locole.regressors.problem import ROWS, Problem, make_problem
 from locole.regressors.storage import Storage
 
 __all__ = ["RECIPES", "ElasticNetRegressor"]
@@ -30,6 +30,8 @@ RECIPES: dict[str, dict[str, float]] = {
     "odp": {"l1": 0.01, "l2": 0.1, "max_passes": 40},
 }
 
+# Below this tolerance enough passes are made for short ones between them to pay.
+_TIGHT = 1e-3
 # How much features are taken to come together, between 0 and 1; see `ElasticNetRegressor._count`.
 _TOGETHER = 0.375
 
@@ -55,6 +57,11 @@ class ElasticNetRegressor(LinearRegressor):
     tol : float
         A block is done when its duality gap, as estimated on the way, is at most ``tol`` times its
         objective at zero weights.
+    shrinking : bool or "auto"
+        Whether, between passes over all samples, a short one visits only those that add more than the
+        mean to the gap. The optimum is the same: only a pass over all samples ends the search, and only
+        these are counted by ``max_passes``. ``"auto"``: if ``tol`` is positive and below 1e-3, where it
+        pays (docs/regressors.md).
     fit_intercept : bool or "auto"
         Whether a constant feature is added (penalised like the others). ``"auto"``: if at least a
         quarter of X is not zero, in whatever format; sparse features do better without.
@@ -108,6 +115,7 @@ class ElasticNetRegressor(LinearRegressor):
         l2: float | Literal["auto"] = "auto",
         max_passes: int = 10,
         tol: float = 1e-3,
+        shrinking: bool | Literal["auto"] = "auto",
         fit_intercept: bool | Literal["auto"] = "auto",
         recipe: str | None = None,
         storage: Storage = "float32",
@@ -119,6 +127,7 @@ class ElasticNetRegressor(LinearRegressor):
         self.l2 = l2
         self.max_passes = max_passes
         self.tol = tol
+        self.shrinking = shrinking
         self.fit_intercept = fit_intercept
         self.recipe = recipe
         self.storage = storage
@@ -167,11 +176,16 @@ class ElasticNetRegressor(LinearRegressor):
                 f"targets have {problem.targets.shape[1]} outputs, the model {self.n_outputs_}."
             )
         W = self._all_weights()
-        ease = self._ease(settings.l1)
-        W, history = solve_dual(
-            problem._replace(X=sp.csr_array(problem.X * ease)), settings, start=_scaled(W, 1 / ease)
+        # Weights of features that the rows lack stay where they are.
+        touched = np.arange(W.shape[0]) if sp.issparse(W) else np.unique(problem.X.indices)
+        ease = self._ease(settings.l1)[touched]
+        moved, history = solve_dual(
+            problem._replace(X=_columns(problem.X, touched, ease)),
+            settings,
+            start=_scaled(W[touched], 1 / ease),
         )
-        self._set_weights(_scaled(W, ease), self.n_outputs_, constant=self._has_constant)
+        W = _replaced(W, touched, _scaled(moved, ease))
+        self._set_weights(W, self.n_outputs_, constant=self._has_constant)
         self._count(problem)
         self.history_ = self.history_ + history
         return self
@@ -193,10 +207,14 @@ class ElasticNetRegressor(LinearRegressor):
         what old ones taught. What bounds XᵀX from above (q = 1) is too much where they do not: new
         rows then teach little.
         """
-        sizes = abs(problem.X)
-        lengths = np.asarray(sizes.sum(axis=1), dtype=np.float64).ravel()
-        added = sizes.power(2 - _TOGETHER).T @ (problem.weight * lengths**_TOGETHER)
-        self.curvature_ = self.curvature_ + added
+        total = self.curvature_.copy()
+        # A piece after the other, since all at once would be two more copies of X.
+        for start in range(0, problem.X.shape[0], ROWS):
+            rows = slice(start, start + ROWS)
+            sizes = abs(problem.X[rows])
+            lengths = np.asarray(sizes.sum(axis=1), dtype=np.float64).ravel()
+            total += sizes.power(2 - _TOGETHER).T @ (problem.weight[rows] * lengths**_TOGETHER)
+        self.curvature_ = total
 
     def _check_learnt(self) -> None:
         super()._check_learnt()
@@ -251,10 +269,39 @@ class ElasticNetRegressor(LinearRegressor):
             seed=int(self.random_state),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            shrinking=self._wants_shrinking(),
         )
+
+    def _wants_shrinking(self) -> bool:
+        if isinstance(self.shrinking, str) and self.shrinking == "auto":
+            return 0 < self.tol < _TIGHT
+        if not isinstance(self.shrinking, bool | np.bool_):
+            raise LocoleError(
+                f"shrinking must be True, False or 'auto', not {self.shrinking!r}: take 'auto'."
+            )
+        return bool(self.shrinking)
 
 
 def _scaled(W: Any, factors: NDArray) -> Any:
     """Weights with each feature's multiplied by its factor."""
     factors = factors.astype(W.dtype)
     return sp.csr_array(W.multiply(factors[:, None])) if sp.issparse(W) else W * factors[:, None]
+
+
+def _columns(X: sp.csr_array, columns: NDArray, factors: NDArray) -> sp.csr_array:
+    """Return some columns, all that X has entries in, each multiplied by its factor."""
+    place = np.zeros(X.shape[1], dtype=X.indices.dtype)
+    place[columns] = np.arange(columns.size)
+    indices = place[X.indices]
+    shape = (X.shape[0], columns.size)
+    return sp.csr_array((X.data * factors[indices], indices, X.indptr), shape=shape)
+
+
+def _replaced(W: Any, rows: NDArray, moved: Any) -> Any:
+    """Return weights with these rows moved, in the shape and type that the solver has."""
+    if rows.size == W.shape[0]:
+        return moved
+    out = np.zeros((W.shape[0], moved.shape[1]), dtype=moved.dtype)
+    out[:, : W.shape[1]] = W
+    out[rows] = moved
+    return out

@@ -112,7 +112,9 @@ class _Split:
         self._X = problem.X[held]
         self._weight = problem.weight[held]
         self._Y = targets.table(0, n_outputs)[problem.codes[held]]
-        self._settings = settings._replace(max_passes=_PASSES, tol=0.0, n_jobs=1, verbose=0)
+        self._settings = settings._replace(
+            max_passes=_PASSES, tol=0.0, n_jobs=1, verbose=0, shrinking=False
+        )
 
     def error(self, l2: float) -> float:
         """Weighted mean squared error of the held-out rows, relative to that of answering zero."""

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from locole.exceptions import LocoleError
 from locole.regressors.base import TargetsLike
 
-__all__ = ["Problem", "make_problem"]
+__all__ = ["ROWS", "Problem", "make_problem"]
+
+#: Rows looked at in one go where the work needs copies of them.
+ROWS = 4_096
 
 
 class Problem(NamedTuple):
@@ -21,6 +24,17 @@ class Problem(NamedTuple):
     weight: NDArray[np.float64]
     targets: TargetsLike
     codes: NDArray[np.int64]
+
+    def row_squares(self) -> NDArray[np.float64]:
+        """‖x_i‖² of each sample."""
+        X, squares = self.X, np.zeros(self.X.shape[0])
+        for start in range(0, X.shape[0], ROWS):
+            places = X.indptr[start : start + ROWS + 1]
+            values = np.square(X.data[places[0] : places[-1]].astype(np.float32), dtype=np.float64)
+            # reduceat gives an empty row the entry that follows, and none may follow the last.
+            sums = np.add.reduceat(np.append(values, 0.0), places[:-1] - places[0])
+            squares[start : start + ROWS] = sums * (np.diff(places) > 0)
+        return squares
 
     def target_norm(self, table: NDArray) -> float:
         """Σ weight_i ‖y_i‖² over the outputs of a table: the objective at zero weights."""
