@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ RECORD = HERE / "records" / "linear.json"
 PEERS = HERE.parent / ".venv-peers"
 THREADS = 2
 LIMIT_S = 1800
+#: how the names of figures end that differ from seed to seed
+FIGURES = ("accuracy_1", "accuracy_5", "_wall_s", "_cpu_s", "_bytes")
 POOLS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON")
 
 
@@ -36,6 +38,7 @@ class System:
     script: str
     setting: str = ""
     package: str | None = None
+    seeded: bool = False  # whether --seeds applies to it
 
     @property
     def python(self) -> str:
@@ -45,12 +48,15 @@ class System:
 
 SYSTEMS = {
     "centroids": System("class centroids", "run_centroids.py"),
-    "locole-64": System("locole 64 outputs, 2 passes", "run_locole.py", "64x2"),
-    "locole-128": System("locole 128 outputs, 3 passes", "run_locole.py", "128x3"),
-    "locole": System("locole, defaults", "run_locole.py", "defaults"),
-    "locole-elastic": System("locole, elastic net alone", "run_locole.py", "elastic_net"),
-    "locole-softmax": System("locole, softmax alone", "run_locole.py", "softmax"),
-    "locole-paper": System("locole, paper's Rademacher 360", "run_locole.py", "paper"),
+    "locole-64": System("locole 64 outputs, 2 passes", "run_locole.py", "64x2", seeded=True),
+    "locole-128": System("locole 128 outputs, 3 passes", "run_locole.py", "128x3", seeded=True),
+    "locole": System("locole, defaults", "run_locole.py", "defaults", seeded=True),
+    "locole-elastic": System(
+        "locole, elastic net alone", "run_locole.py", "elastic_net", seeded=True
+    ),
+    "locole-softmax": System("locole, softmax alone", "run_locole.py", "softmax", seeded=True),
+    "locole-paper": System("locole, paper's Rademacher 360", "run_locole.py", "paper", seeded=True),
+    "output_code": System("sklearn OutputCode, 360 bits", "run_output_code.py", "360", seeded=True),
     "pecos": System("PECOS XR-Linear", "run_pecos.py", package="libpecos"),
     "omikuji": System("omikuji Parabel", "run_omikuji.py", package="omikuji"),
     "napkinxc": System("napkinXC PLT", "run_napkinxc.py", package="napkinxc"),
@@ -154,11 +160,15 @@ def _write_text(path: Path, lines: list[str]) -> None:
 # Runs ---------------------------------------------------------------------------------------------
 
 
-def run(system: System, data: Path, *, limit_s: float) -> dict[str, Any]:
+def run(system: System, data: Path, *, limit_s: float, seed: int = 0) -> dict[str, Any]:
     """Measure one system in a process of its own, which is killed when its time is up."""
     reason = why_not_installed(system)
     if reason:
         return {"status": f"not installed: {reason}"}
+    return {**_run_child(system, data, limit_s, seed), "limit_s": limit_s}
+
+
+def _run_child(system: System, data: Path, limit_s: float, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="locole-run-") as scratch:
         output = Path(scratch) / "record.json"
         folder = Path(scratch) / "files"
@@ -166,6 +176,7 @@ def run(system: System, data: Path, *, limit_s: float) -> dict[str, Any]:
         command = [system.python, str(HERE / "peers" / system.script)]
         command += [str(data), str(folder), str(output)]
         command += ["--threads", str(THREADS), "--setting", system.setting]
+        command += ["--seed", str(seed)]
         with (Path(scratch) / "log").open("w+") as log:
             child = subprocess.Popen(
                 command, stdout=log, stderr=log, env=_environment(), start_new_session=True
@@ -181,6 +192,30 @@ def run(system: System, data: Path, *, limit_s: float) -> dict[str, Any]:
             log.seek(0)
             last = ([x.strip() for x in log if x.strip()] or ["it said nothing"])[-1]
             return {"status": f"failed: process ended with {child.returncode}: {last[:200]}"}
+
+
+def run_seeds(system: System, data: Path, *, limit_s: float, seeds: int) -> dict[str, Any]:
+    """Mean of the runs with seeds 0, 1, …, and their standard deviations under ``std``.
+
+    A system that takes no seed runs once; the first run that is not done is the answer.
+    """
+    runs = []
+    for seed in range(seeds if system.seeded else 1):
+        runs.append(run(system, data, limit_s=limit_s, seed=seed))
+        if runs[-1]["status"] != "done":
+            return runs[-1]
+    return runs[0] if len(runs) == 1 else averaged(runs)
+
+
+def averaged(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """One record of several; what is no figure of a run is that of the first."""
+    values = {name: [r[name] for r in runs] for name in runs[0] if name.endswith(FIGURES)}
+    return {
+        **runs[0],
+        **{name: float(np.mean(v)) for name, v in values.items()},
+        "seeds": len(runs),
+        "std": {name: float(np.std(v, ddof=1)) for name, v in values.items()},
+    }
 
 
 def _end(child: subprocess.Popen) -> None:
@@ -228,9 +263,9 @@ def merged(path: Path, here: dict[str, object]) -> dict[str, Any]:
     return record
 
 
-def put(record: dict[str, Any], new: dict[str, Any]) -> None:
-    """Replace the run of the same system on the same set; keep the order of the registries."""
-    order = [(a, b) for a in SETS for b in SYSTEMS]
+def put(record: dict[str, Any], new: dict[str, Any], systems: Iterable[str]) -> None:
+    """Replace the run of the same system on the same set; keep the order of sets and systems."""
+    order = [(a, b) for a in SETS for b in systems]
     runs = {(r["set"], r["system"]): r for r in record["runs"]}
     runs[new["set"], new["system"]] = new
     record["runs"] = [runs[key] for key in order if key in runs]
@@ -249,6 +284,8 @@ def show(r: dict[str, Any]) -> None:
                  f"{r['predict_wall_s']:11.2f}{r['predict_cpu_s']:8.2f}"
                  f"{r['memory_before_bytes'] / 1e6:11.0f}{r['memory_peak_bytes'] / 1e6:9.0f}"
                  f"{r['model_bytes'] / 1e6:10.1f}")  # fmt: skip
+        if "std" in r:
+            line += f"  @1 ± {100 * r['std']['accuracy_1']:.2f} over {r['seeds']} seeds"
     else:
         line += r["status"]
     print(line, flush=True)
@@ -267,12 +304,37 @@ def arguments() -> argparse.Namespace:
                         help=f"of {', '.join(SETS)} (default: {', '.join(DEFAULT_SETS)})")  # fmt: skip
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS),
                         metavar="SYSTEM", help=f"of {', '.join(SYSTEMS)} (default: all)")  # fmt: skip
-    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds a run may take")
+    parser.add_argument("--limit", nargs="+", default=[], metavar="[SYSTEM=]SECONDS",
+                        help="time that every run may take, or the runs of one system "
+                             f"(default: {LIMIT_S}); of two, the later one holds")  # fmt: skip
+    parser.add_argument("--seeds", type=int, default=1,
+                        help="runs of each system that takes a seed; the record has mean and "
+                             "standard deviation (default: 1)")  # fmt: skip
     parser.add_argument(
         "--rows", type=int, help="try with so many training rows; saves only to --output"
     )
     parser.add_argument("--output", type=Path, help=f"record (default: records/{RECORD.name})")
-    return parser.parse_args()
+    args = parser.parse_args()
+    try:
+        args.limit = limits(args.limit)
+    except ValueError as error:
+        parser.error(str(error))
+    if args.seeds < 1:
+        parser.error(f"--seeds must be at least 1, not {args.seeds}")
+    return args
+
+
+def limits(words: list[str]) -> dict[str, float]:
+    """Seconds for each system from ``150`` or ``omikuji=420``."""
+    found = dict.fromkeys(SYSTEMS, float(LIMIT_S))
+    for word in words:
+        name, _, seconds = word.rpartition("=")
+        if name and name not in SYSTEMS:
+            raise ValueError(f"--limit: unknown system {name!r}: take one of {', '.join(SYSTEMS)}")
+        if not seconds.replace(".", "", 1).isdecimal() or float(seconds) == 0:
+            raise ValueError(f"--limit: {word!r} is not a time: write seconds or system=seconds")
+        found.update(dict.fromkeys([name] if name else SYSTEMS, float(seconds)))
+    return found
 
 
 def main() -> None:
@@ -292,10 +354,10 @@ def main() -> None:
                 continue
             for key in args.systems:
                 system = SYSTEMS[key]
-                found = run(system, folder, limit_s=args.limit)
+                found = run_seeds(system, folder, limit_s=args.limit[key], seeds=args.seeds)
                 found = {"set": name, "system": key, "label": system.label, **found}
                 show(found)
-                put(record, found)
+                put(record, found, SYSTEMS)
                 if output:
                     output.write_text(json.dumps(record, indent=2) + "\n")
     if output:

@@ -57,10 +57,11 @@ class System:
     #: what differs from the package's defaults, and what is timed besides learning
     notes = ""
 
-    def __init__(self, folder: Path, threads: int, setting: str) -> None:
+    def __init__(self, folder: Path, threads: int, setting: str, seed: int = 0) -> None:
         self.folder = folder
         self.threads = threads
         self.setting = setting
+        self.seed = seed
 
     def prepare(self, data: Data) -> None:
         """Write files, warm up."""
@@ -197,9 +198,10 @@ def main(make: type[System]) -> None:
     parser.add_argument("output", type=Path, help="JSON file for the record")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--setting", default="", help="which of the system's settings")
+    parser.add_argument("--seed", type=int, default=0, help="for systems that draw random numbers")
     args = parser.parse_args()
     try:
-        system = make(args.folder, args.threads, args.setting)
+        system = make(args.folder, args.threads, args.setting, args.seed)
     except ImportError as error:
         record: dict[str, Any] = {"status": f"not installed: {error}"}
     else:

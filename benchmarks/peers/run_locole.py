@@ -11,7 +11,10 @@ WARM_UP_ROWS = 3000
 
 
 class Locole(System):
-    """`LocoleClassifier` with defaults, with one loss alone, as in the paper, and two quick ones."""
+    """`LocoleClassifier` with defaults, with one loss alone, as in the paper, and two quick ones.
+
+    A setting of three words, such as ``softmax gold 512``, names regressor, embedding and dim.
+    """
 
     packages = ("locole",)
 
@@ -21,20 +24,23 @@ class Locole(System):
         from locole.regressors import ElasticNetRegressor
 
         settings = {
-            "64x2": (64, ElasticNetRegressor(l2=0.05, max_passes=2)),
-            "128x3": (128, ElasticNetRegressor(l2=0.05, max_passes=3)),
-            "paper": (360, ElasticNetRegressor(recipe="lshtc1")),
+            "64x2": (64, {"l2": 0.05, "max_passes": 2}),
+            "128x3": (128, {"l2": 0.05, "max_passes": 3}),
+            "paper": (360, {"recipe": "lshtc1"}),
         }
+        common = {"n_jobs": self.threads, "random_state": self.seed}
         self.notes = f"JIT warmed up by a fit on {WARM_UP_ROWS} rows"
         if self.setting == "defaults":
-            self.model = LocoleClassifier(n_jobs=self.threads)
+            self.model = LocoleClassifier(**common)
         elif self.setting in ("elastic_net", "softmax"):
-            self.model = LocoleClassifier(regressor=self.setting, n_jobs=self.threads)
+            self.model = LocoleClassifier(regressor=self.setting, **common)
+        elif self.setting not in settings:
+            regressor, family, dim = self.setting.split()
+            self.model = LocoleClassifier(family, dim=int(dim), regressor=regressor, **common)
         else:
-            dim, regressor = settings[self.setting]
-            self.model = LocoleClassifier(
-                "rademacher", dim=dim, regressor=regressor, n_jobs=self.threads
-            )
+            dim, options = settings[self.setting]
+            regressor = ElasticNetRegressor(**options, random_state=self.seed)
+            self.model = LocoleClassifier("rademacher", dim=dim, regressor=regressor, **common)
 
     def prepare(self, data: Data) -> None:
         """Compile what the fit and the prediction will use; nothing of it is kept."""
