@@ -34,6 +34,10 @@ _REFIT_ROWS = 20_000
 _ROWS_FOR_SOFTMAX = 10
 
 
+# A part of a sum need not be solved as closely as a model of its own.
+_TOL = 5e-3
+
+
 class Assembled(NamedTuple):
     """The parts of a fitted model, and why these."""
 
@@ -75,7 +79,7 @@ def assemble(
     held_rows, kept_rows = np.split(order, [min(_HELD_OUT, n // 10)])
     kept, held = problem.take(np.sort(kept_rows)), problem.take(held_rows)
     settings: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
-    experts: dict[str, Any] = {"elastic_net": ElasticNetRegressor(**settings)}
+    experts: dict[str, Any] = {"elastic_net": ElasticNetRegressor(tol=_TOL, **settings)}
     if n >= _ROWS_FOR_SOFTMAX * problem.targets.embedding.n_classes:
         experts["softmax"] = SoftmaxRegressor(**settings)
     for expert in experts.values():

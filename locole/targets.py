@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,11 @@ class Targets:
         """``(n_samples, real_dim)``."""
         return self.codes.size, self.embedding.real_dim
 
+    @property
+    def n_classes(self) -> int:
+        """Number of labels, also of those that no sample has."""
+        return self.embedding.n_classes
+
     def rows(self, index: slice | NDArray) -> NDArray[np.float32]:
         """Return the targets of these samples, shape (…, real_dim)."""
         return self.embedding.real_rows(self.codes[index])
@@ -68,9 +73,9 @@ class Targets:
             out[first:last] = embedding.real_block(first, last)[:, start:stop]
         return out
 
-    def softmax(self, *, label_smoothing: float = 0.0) -> Softmax:
-        """Cross-entropy over all labels, as a function of points and codes."""
-        return Softmax(self.embedding, label_smoothing=label_smoothing)
+    def softmax(self, **settings: Any) -> Softmax:
+        """Cross-entropy over all labels, as a function of points and codes; see `Softmax`."""
+        return Softmax(self.embedding, **settings)
 
     def mean(self, sample_weight: NDArray | None = None) -> NDArray[np.float64]:
         """Weighted mean of the targets: the point ``Gη`` of the labels' frequencies."""

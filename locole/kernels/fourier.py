@@ -27,26 +27,36 @@ from locole.kernels.lanes import (
 )
 from locole.kernels.simd import aligned, broadcast, fma, fnma, load, store, zeros
 
-__all__ = ["dft_scores", "forward", "scan_dft"]
+__all__ = [
+    "convolve",
+    "dft_scores",
+    "forward",
+    "put",
+    "scan_dft",
+    "score_pair",
+    "times",
+    "times_conj",
+]
 
 # Positions of a sub-transform that fits the first-level cache: 256 · 16 · 8 B = 32 KB.
 _CACHED = 256
 
 
 @inline
-def _times(ar, ai, br, bi):
+def times(ar, ai, br, bi):
     """Complex product."""
     return fnma(ai, bi, ar * br), fma(ar, bi, ai * br)
 
 
 @inline
-def _times_conj(ar, ai, br, bi):
+def times_conj(ar, ai, br, bi):
     """Complex product with the conjugate of b."""
     return fma(ai, bi, ar * br), fnma(ar, bi, ai * br)
 
 
 @inline
-def _put(re, im, at, value):
+def put(re, im, at, value):
+    """Store a complex vector."""
     store(re, at, value[0])
     store(im, at, value[1])
 
@@ -54,16 +64,16 @@ def _put(re, im, at, value):
 @inline
 def _forward2(re, im, i, w, c, s):
     ar, ai, br, bi = load(re, i), load(im, i), load(re, i + w), load(im, i + w)
-    _put(re, im, i, (ar + br, ai + bi))
-    _put(re, im, i + w, _times(ar - br, ai - bi, broadcast(c), broadcast(s)))
+    put(re, im, i, (ar + br, ai + bi))
+    put(re, im, i + w, times(ar - br, ai - bi, broadcast(c), broadcast(s)))
 
 
 @inline
 def _inverse2(re, im, i, w, c, s):
     ar, ai = load(re, i), load(im, i)
-    br, bi = _times_conj(load(re, i + w), load(im, i + w), broadcast(c), broadcast(s))
-    _put(re, im, i, (ar + br, ai + bi))
-    _put(re, im, i + w, (ar - br, ai - bi))
+    br, bi = times_conj(load(re, i + w), load(im, i + w), broadcast(c), broadcast(s))
+    put(re, im, i, (ar + br, ai + bi))
+    put(re, im, i + w, (ar - br, ai - bi))
 
 
 @inline
@@ -74,13 +84,13 @@ def _forward4(re, im, i, w, cosines, sines, t):
     dr, di = load(re, i + 3 * w), load(im, i + 3 * w)
     pr, pi, qr, qi = ar + cr, ai + ci, ar - cr, ai - ci
     rr, ri, sr, si = br + dr, bi + di, br - dr, bi - di
-    _put(re, im, i, (pr + rr, pi + ri))
+    put(re, im, i, (pr + rr, pi + ri))
     c, s = broadcast(cosines[t]), broadcast(sines[t])
-    _put(re, im, i + w, _times(qr + si, qi - sr, c, s))
+    put(re, im, i + w, times(qr + si, qi - sr, c, s))
     c, s = broadcast(cosines[2 * t]), broadcast(sines[2 * t])
-    _put(re, im, i + 2 * w, _times(pr - rr, pi - ri, c, s))
+    put(re, im, i + 2 * w, times(pr - rr, pi - ri, c, s))
     c, s = broadcast(cosines[3 * t]), broadcast(sines[3 * t])
-    _put(re, im, i + 3 * w, _times(qr - si, qi + sr, c, s))
+    put(re, im, i + 3 * w, times(qr - si, qi + sr, c, s))
 
 
 @inline
@@ -88,17 +98,17 @@ def _inverse4(re, im, i, w, cosines, sines, t):
     """The mirror image: conjugate twiddles, then the inverse butterfly."""
     ar, ai = load(re, i), load(im, i)
     c, s = broadcast(cosines[t]), broadcast(sines[t])
-    br, bi = _times_conj(load(re, i + w), load(im, i + w), c, s)
+    br, bi = times_conj(load(re, i + w), load(im, i + w), c, s)
     c, s = broadcast(cosines[2 * t]), broadcast(sines[2 * t])
-    cr, ci = _times_conj(load(re, i + 2 * w), load(im, i + 2 * w), c, s)
+    cr, ci = times_conj(load(re, i + 2 * w), load(im, i + 2 * w), c, s)
     c, s = broadcast(cosines[3 * t]), broadcast(sines[3 * t])
-    dr, di = _times_conj(load(re, i + 3 * w), load(im, i + 3 * w), c, s)
+    dr, di = times_conj(load(re, i + 3 * w), load(im, i + 3 * w), c, s)
     pr, pi, qr, qi = ar + cr, ai + ci, ar - cr, ai - ci
     rr, ri, sr, si = br + dr, bi + di, br - dr, bi - di
-    _put(re, im, i, (pr + rr, pi + ri))
-    _put(re, im, i + w, (qr - si, qi + sr))
-    _put(re, im, i + 2 * w, (pr - rr, pi - ri))
-    _put(re, im, i + 3 * w, (qr + si, qi - sr))
+    put(re, im, i, (pr + rr, pi + ri))
+    put(re, im, i + w, (qr - si, qi + sr))
+    put(re, im, i + 2 * w, (pr - rr, pi - ri))
+    put(re, im, i + 3 * w, (qr + si, qi - sr))
 
 
 @kernel
@@ -140,7 +150,7 @@ def forward(re, im, sizes, cosines, sines):
 
 
 @kernel
-def _convolve(re, im, sizes, cosines, sines, spectrum_re, spectrum_im):
+def convolve(re, im, sizes, cosines, sines, spectrum_re, spectrum_im):
     """Forward, times the spectrum, and back; what fits the cache is finished block by block."""
     m, top = sizes[0], 0
     while sizes[top] > _CACHED:
@@ -152,7 +162,7 @@ def _convolve(re, im, sizes, cosines, sines, spectrum_re, spectrum_im):
             _forward_pass(re, im, start, stop, sizes[k], sizes[k + 1], m, cosines, sines)
         for x in range(start, stop):
             i, c, s = place(x), broadcast(spectrum_re[x]), broadcast(spectrum_im[x])
-            _put(re, im, i, _times(load(re, i), load(im, i), c, s))
+            put(re, im, i, times(load(re, i), load(im, i), c, s))
         for k in range(sizes.size - 2, top - 1, -1):
             _inverse_pass(re, im, start, stop, sizes[k], sizes[k + 1], m, cosines, sines)
     for k in range(top - 1, -1, -1):
@@ -163,7 +173,7 @@ def _convolve(re, im, sizes, cosines, sines, spectrum_re, spectrum_im):
 def _phased(lanes, a, n, chirp):
     """h(u) = z(u) · conj chirp(u); ``a`` is the entry of u."""
     c, s = broadcast(chirp[a].real), broadcast(chirp[a].imag)
-    return _times(load(lanes, place(a)), load(lanes, place(n + a)), c, s)
+    return times(load(lanes, place(a)), load(lanes, place(n + a)), c, s)
 
 
 @kernel
@@ -175,7 +185,7 @@ def _fold(lanes, chirp, other, wave, re, im):
     n = chirp.size
     pr, _ = _phased(lanes, n - 1, n, chirp)
     qr, _ = _phased(lanes, n - 1, n, other)
-    _put(re, im, 0, (pr + pr, qr + qr))
+    put(re, im, 0, (pr + pr, qr + qr))
     for u in range(1, (n + 1) // 2):
         pr, pi = _phased(lanes, u - 1, n, chirp)
         mr, mi = _phased(lanes, n - u - 1, n, chirp)
@@ -183,27 +193,27 @@ def _fold(lanes, chirp, other, wave, re, im):
         nr, ni = _phased(lanes, n - u - 1, n, other)
         er, ei, fr, fi = pr + mr, pi - mi, qr + nr, qi - ni
         c, s = broadcast(wave[u].real), broadcast(wave[u].imag)
-        _put(re, im, place(u), _times(er - fi, ei + fr, c, s))
-        _put(
+        put(re, im, place(u), times(er - fi, ei + fr, c, s))
+        put(
             re,
             im,
             place(n - u),
-            _times(er + fi, fr - ei, broadcast(-wave[u].real), broadcast(-wave[u].imag)),
+            times(er + fi, fr - ei, broadcast(-wave[u].real), broadcast(-wave[u].imag)),
         )
 
 
 @kernel
-def _score_pair(lanes, chirp, other, wave, plan, re, im):
+def score_pair(lanes, chirp, other, wave, plan, re, im):
     """Scores of two bases: ``re`` of the first, ``im`` of the second."""
     sizes, cosines, sines, spectrum_re, spectrum_im = plan
     n = chirp.size
     for x in range(n, sizes[0]):
-        _put(re, im, place(x), (zeros(re), zeros(re)))
+        put(re, im, place(x), (zeros(re), zeros(re)))
     _fold(lanes, chirp, other, wave, re, im)
-    _convolve(re, im, sizes, cosines, sines, spectrum_re, spectrum_im)
+    convolve(re, im, sizes, cosines, sines, spectrum_re, spectrum_im)
     for a in range(n):
         i, c, s = place(a), broadcast(wave[a].real), broadcast(wave[a].imag)
-        _put(re, im, i, _times(load(re, i), load(im, i), c, s))
+        put(re, im, i, times(load(re, i), load(im, i), c, s))
 
 
 @kernel
@@ -211,7 +221,7 @@ def scan_dft(Z, chirps, wave, plan, first, n_columns, labels, best_scores, best_
     """Merge the scores of an even number of bases into the rows' lists of best columns.
 
     Z : (rows, 2n) real view, times 1/2; chirps : (bases, n) conjugated; wave, plan : see
-    `locole.decoders.fft`. Basis b holds columns ``first + b n …``, those below ``n_columns`` exist.
+    `locole.kernels.plans`. Basis b holds columns ``first + b n …``, those below ``n_columns`` exist.
     """
     n, m = chirps.shape[1], plan[0][0]
     lanes, re, im = make_lanes(2 * n, Z), make_lanes(m, Z), make_lanes(m, Z)
@@ -221,7 +231,7 @@ def scan_dft(Z, chirps, wave, plan, first, n_columns, labels, best_scores, best_
         load_rows(Z, start, count, lanes)
         thresholds(best_scores, start, count, least)
         for b in range(0, chirps.shape[0], 2):
-            _score_pair(lanes, chirps[b], chirps[b + 1], wave, plan, re, im)
+            score_pair(lanes, chirps[b], chirps[b + 1], wave, plan, re, im)
             for half in range(2):
                 scores, column = re if half == 0 else im, first + (b + half) * n
                 for x in range(0, min(n, n_columns - column), CHUNK):
@@ -250,7 +260,7 @@ def dft_scores(Z, chirps, wave, plan, out):
         count = min(LANES, Z.shape[0] - start)
         load_rows(Z, start, count, lanes)
         for b in range(0, chirps.shape[0], 2):
-            _score_pair(lanes, chirps[b], chirps[b + 1], wave, plan, re, im)
+            score_pair(lanes, chirps[b], chirps[b + 1], wave, plan, re, im)
             for i in range(count):
                 for x in range(n):
                     out[start + i, b * n + x] = re[place(x) + i]

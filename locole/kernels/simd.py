@@ -84,10 +84,12 @@ def load(typingctx, array, index):
 
 @intrinsic
 def store(typingctx, array, index, value):
-    """Write ``array[index : index + WIDTH] = value``."""
+    """Write ``array[index : index + WIDTH] = value``; uint16 takes half-precision numbers."""
 
     def codegen(context, builder, signature, args):
         array_value, index_value, vector_value = args
+        if array.dtype == types.uint16:
+            vector_value = builder.fptrunc(vector_value, ir.VectorType(ir.HalfType(), WIDTH))
         pointer = _pointer(
             context, builder, signature.args[0], array_value, index_value, vector_value.type
         )
@@ -260,6 +262,7 @@ def _arithmetic(symbol, instruction):
 _arithmetic(operator.add, "fadd")
 _arithmetic(operator.sub, "fsub")
 _arithmetic(operator.mul, "fmul")
+_arithmetic(operator.truediv, "fdiv")
 
 
 @kernel

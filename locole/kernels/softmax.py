@@ -18,24 +18,26 @@ from locole.kernels.lanes import CHUNK, LANES, make_lanes, place
 from locole.kernels.simd import broadcast, exceeds, exp, fma, load, maximum, store
 from locole.kernels.wht import flip, transform_chunk, transform_down_to
 
-__all__ = ["softmax_wht", "store_rows"]
+__all__ = ["SLACK", "adjust", "move_peak", "softmax_wht", "store_rows"]
 
 #: Logits may rise so far above the peak before it is moved: e^30 is far from overflow.
-_SLACK = 30.0
+SLACK = 30.0
 #: A logit of no label: its exponential is zero in effect.
 _NEVER = -1e30
 
 
 @inline
-def _mask(work, x, chunk, width, labels, column):
-    """Take out the columns that no label has: those past ``width``, and gaps."""
+def adjust(work, x, chunk, width, labels, offsets, column):
+    """Add the labels' offsets; take out columns that no label has: those past ``width``, and gaps."""
     for j in range(x, x + chunk):
         if j >= width or (labels.size > 0 and labels[column + j] < 0):
             store(work, place(j), broadcast(np.float32(_NEVER)))
+        elif offsets.size > 0:
+            store(work, place(j), load(work, place(j)) + broadcast(offsets[column + j]))
 
 
 @inline
-def _move_peak(at, n, new, peak, total, pull):
+def move_peak(at, n, new, peak, total, pull):
     """Bring total and pull from the old peak to the new one."""
     factor = exp(load(peak, at) - new)
     store(total, at, load(total, at) * factor)
@@ -45,12 +47,13 @@ def _move_peak(at, n, new, peak, total, pull):
 
 
 @kernel
-def softmax_wht(lanes, signs, first, n_columns, labels, peak, total, pull):
+def softmax_wht(lanes, signs, first, n_columns, labels, offsets, peak, total, pull):
     """Add whole bases to the running softmax of groups of LANES rows.
 
     lanes, pull : (groups, place(n) + LANES); peak, total : (groups · LANES,); signs : (bases, n);
     basis b holds columns ``first + b n …`` of which those below ``n_columns`` exist, and of these, if
-    ``labels`` is not empty, those with a label.
+    ``labels`` is not empty, those with a label. ``offsets`` (columns,), if not empty, are added to the
+    logits.
     """
     n = signs.shape[1]
     chunk = min(n, CHUNK)
@@ -61,7 +64,7 @@ def softmax_wht(lanes, signs, first, n_columns, labels, peak, total, pull):
         while b < signs.shape[0]:
             column = first + b * n
             width = min(n, n_columns - column)
-            whole = width == n and labels.size == 0
+            plain = width == n and labels.size == 0 and offsets.size == 0
             size = flip(row, signs[b], work, chunk)
             transform_down_to(work, n, size, chunk)
             base = load(peak, at)
@@ -69,8 +72,8 @@ def softmax_wht(lanes, signs, first, n_columns, labels, peak, total, pull):
             added = load(total, at)
             for x in range(0, n, chunk):
                 transform_chunk(work, place(x), chunk)
-                if not whole:
-                    _mask(work, x, chunk, width, labels, column)
+                if not plain:
+                    adjust(work, x, chunk, width, labels, offsets, column)
                 for j in range(x, x + chunk):
                     logit = load(work, place(j))
                     top = maximum(top, logit)
@@ -79,8 +82,8 @@ def softmax_wht(lanes, signs, first, n_columns, labels, peak, total, pull):
                     store(work, place(j), weight)
                 transform_chunk(work, place(x), chunk)
             # Not yet counted: the basis is done again from the new peak.
-            if exceeds(top, base + broadcast(np.float32(_SLACK))):
-                _move_peak(at, n, top, peak, total, mine)
+            if exceeds(top, base + broadcast(np.float32(SLACK))):
+                move_peak(at, n, top, peak, total, mine)
                 continue
             store(total, at, added)
             transform_down_to(work, n, n, chunk)

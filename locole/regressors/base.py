@@ -47,10 +47,15 @@ class TargetsLike(Protocol):
 class LabelTargets(TargetsLike, Protocol):
     """Targets that are vectors of labels, so that they have a softmax over all labels."""
 
-    def softmax(
-        self, *, label_smoothing: float = 0.0
-    ) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
-        """Return a function from points and codes to losses and their gradients."""
+    @property
+    def n_classes(self) -> int:
+        """Number of labels."""
+
+    def softmax(self, **settings: Any) -> Callable[..., tuple[NDArray, NDArray]]:
+        """Return a function from points and codes to losses and their gradients.
+
+        The settings are those of `locole.softmax.Softmax`.
+        """
 
 
 class ArrayTargets:

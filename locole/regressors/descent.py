@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,10 @@ from locole.blocks import slices, workers
 from locole.kernels.product import add_dense_product, subtract_outer
 from locole.progress import track
 from locole.regressors.base import LabelTargets
+from locole.regressors.lazy import Shrinkage, TailMean
+from locole.regressors.settings import Settings
 
-__all__ = ["Descent", "Rows", "learning_unit"]
+__all__ = ["Descent", "Rows", "learning_unit", "points"]
 
 # Rows and outputs that one task takes; they do not depend on the number of threads.
 _ROWS, _OUTPUTS = 64, 256
@@ -22,17 +25,50 @@ _ROWS, _OUTPUTS = 64, 256
 _SMALL = 1e-3
 # Rows of a batch may overlap this much before steps are shortened: those of texts do by 3 to 11.
 _FREE_OVERLAP = 12.0
+# Steps of log τ for each unit of its slope, and how far τ may go.
+_TAU_RATE, _TAU_RANGE = 0.1, (0.1, 10.0)
 
 _NO_SCALES = np.empty(0, dtype=np.float32)
 
 
 class Rows(NamedTuple):
-    """What is learnt from: rows of positive weight and their labels."""
+    """What is learnt from: rows of positive weight and their labels.
+
+    ``seen`` counts the earlier rows of each label, as far as there were labels.
+    """
 
     X: sp.csr_array
     codes: NDArray[np.int64]
     weight: NDArray[np.float32] | None
     targets: LabelTargets
+    seen: NDArray[np.float64]
+
+    def take(self, rows: NDArray[np.int64]) -> Rows:
+        """Some of them; targets are those of all."""
+        weight = None if self.weight is None else self.weight[rows]
+        return self._replace(X=sp.csr_array(self.X[rows]), codes=self.codes[rows], weight=weight)
+
+    def softmax(self, settings: Settings) -> Callable[..., tuple[NDArray, NDArray]]:
+        """Return the function from points and codes to losses and their gradients."""
+        return self.targets.softmax(
+            label_smoothing=settings.label_smoothing,
+            offsets=settings.prior * self.log_frequencies() if settings.prior > 0 else None,
+            n_sampled=settings.n_sampled,
+            seed=settings.random_state,
+        )
+
+    def label_counts(self) -> NDArray[np.float64]:
+        """Rows of each label so far, these included."""
+        n = self.targets.n_classes
+        counts = np.bincount(self.codes, self.weight, minlength=n).astype(np.float64)
+        seen = self.seen[:n]
+        counts[: seen.size] += seen
+        return counts
+
+    def log_frequencies(self) -> NDArray[np.float64]:
+        """Logarithm of the share of each label, as if each had been met once more."""
+        counts = self.label_counts() + 1
+        return np.log(counts / counts.sum())
 
 
 def learning_unit(X: sp.csr_array) -> float:
@@ -41,41 +77,43 @@ def learning_unit(X: sp.csr_array) -> float:
     return mean if mean > 0 else 1.0
 
 
+def points(
+    X: sp.csr_array, rows: NDArray[np.int64], W: NDArray[np.float32], n_outputs: int
+) -> NDArray[np.float32]:
+    """``X[rows] @ W``, the first ``n_outputs`` columns."""
+    width = W.shape[1]
+    Z = np.zeros((rows.size, width), dtype=np.float32)
+    add_dense_product(
+        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, Z.reshape(-1)
+    )
+    return np.ascontiguousarray(Z[:, :n_outputs])
+
+
 class Descent:
     """Batches of rows: points, gradients of the points, one update of the weights.
 
     Threads share the rows of a batch for the first two and the outputs for the third, so every
     number is computed by one thread, in one order. The weights are ``factor · W``: a decay by the ℓ2
-    penalty changes the factor only.
+    penalty changes the factor only. The logits are τ times what the weights say.
     """
 
     def __init__(
-        self,
-        rows: Rows,
-        W: NDArray[np.float32],
-        *,
-        epochs: int,
-        learning_rate: float,
-        batch_size: int,
-        l2: float,
-        label_smoothing: float,
-        seed: int,
-        n_jobs: int | None,
-        description: str | None,
+        self, rows: Rows, W: NDArray[np.float32], settings: Settings, *, tau: float = 1.0
     ) -> None:
-        self.rows, self.W = rows, W
-        self.epochs, self.batch_size, self.l2 = epochs, batch_size, l2
-        self.n_jobs, self.description = n_jobs, description
-        self.rng = np.random.default_rng([seed, rows.X.shape[0]])
-        self.softmax = rows.targets.softmax(label_smoothing=label_smoothing)
+        self.rows, self.W, self.settings, self.tau = rows, W, settings, tau
+        self.rng = np.random.default_rng([settings.random_state, rows.X.shape[0]])
+        self.softmax = rows.softmax(settings)
         unit = learning_unit(rows.X)
-        self.rate = learning_rate / (unit * max(1.0, self._overlap() / unit / _FREE_OVERLAP))
-        self.factor = 1.0
+        overlap = max(1.0, self._overlap() / unit / _FREE_OVERLAP)
+        self.rate = settings.learning_rate / (unit * overlap)
+        self.factor, self.done = 1.0, 0
+        self.shrinkage = Shrinkage(W) if settings.l1 > 0 else None
+        self.tail: TailMean | None = None
 
     def _overlap(self) -> float:
         """Largest eigenvalue of ``X_Bᵀ X_B`` for one batch, by power iteration."""
         n = self.rows.X.shape[0]
-        B = self.rows.X[self.rng.permutation(n)[: self.batch_size]]
+        B = self.rows.X[self.rng.permutation(n)[: self.settings.batch_size]]
         v = np.ones(B.shape[0]) / np.sqrt(B.shape[0])
         value = 0.0
         for _ in range(10):
@@ -88,60 +126,126 @@ class Descent:
 
     def run(self) -> Iterator[float]:
         """Yield the mean loss of each epoch, of rows as they were met."""
-        n = self.rows.X.shape[0]
-        batches = slices(n, self.batch_size)
-        total, done = self.epochs * len(batches), 0
-        with workers(self.n_jobs) as apply:
-            for epoch in range(self.epochs):
+        n, epochs = self.rows.X.shape[0], self.settings.epochs
+        batches = slices(n, self.settings.batch_size)
+        total = epochs * len(batches)
+        tail_from = total - math.ceil(self.settings.averaging * total)
+        with workers(self.settings.n_jobs) as apply:
+            for epoch in range(epochs):
                 order = self.rng.permutation(n)
                 loss = 0.0
                 for part in self._shown(batches, epoch):
-                    loss += self._step(order[part], self.rate * (1 - done / total), apply)
-                    done += 1
+                    if self.done == tail_from < total:
+                        self.tail = TailMean(self.W)
+                    loss += self._step(order[part], 1 - self.done / total, apply)
+                    self.done += 1
                 yield loss / n
+
+    def weights(self) -> NDArray[np.float32]:
+        """Weights of the logits as they stand; the descent can go on from the same ones."""
+        if self.shrinkage is not None:
+            self.shrinkage.pay_all()
+        if self.tail is not None:
+            return np.float32(self.tau) * self.tail.mean()
+        return np.float32(self.factor * self.tau) * self.W
+
+    def finish(self) -> NDArray[np.float32]:
+        """Return `weights` in the room of W, where they need none of their own."""
+        if self.tail is None:
+            self._set_unit()
+            if self.tau != 1:
+                self.W *= np.float32(self.tau)
+        else:
+            self.W[:] = self.weights()
+        return self.W
+
+    def mean_loss(self, rows: Rows, W: NDArray[np.float32]) -> float:
+        """Mean loss of other rows, with the weights of their logits."""
+        n_outputs = rows.targets.shape[1]
+
+        def loss(part: slice) -> float:
+            mine = np.arange(part.start, part.stop)
+            found, _ = self._loss(rows, mine, points(rows.X, mine, W, n_outputs), draw=0)
+            return float(found.sum(dtype=np.float64))
+
+        n = rows.X.shape[0]
+        with workers(self.settings.n_jobs) as apply:
+            return sum(apply(loss, slices(n, _ROWS))) / n
+
+    def _loss(
+        self, rows: Rows, mine: NDArray[np.int64], Z: NDArray[np.float32], *, draw: int
+    ) -> tuple[NDArray, NDArray[np.float32]]:
+        """Losses and gradients of points, times the rows' weights."""
+        loss, gradient = self.softmax(Z, rows.codes[mine], draw=draw)
+        if rows.weight is not None:
+            weight = rows.weight[mine]
+            gradient *= weight[:, None]
+            loss = loss * weight
+        return loss, gradient
+
+    def _shown(self, batches: list[slice], epoch: int) -> Any:
+        if not self.settings.verbose:
+            return batches
+        return track(batches, f"learning, epoch {epoch + 1} of {self.settings.epochs}")
+
+    def _step(self, batch: NDArray[np.int64], remaining: float, apply: Any) -> float:
+        """Learn from a batch, at so much of the rate."""
+        settings, rate = self.settings, self.rate * remaining
+        if self.shrinkage is not None:
+            self.shrinkage.pay(np.unique(self.rows.X[batch].indices), apply)
+        G = np.zeros((batch.size, self.W.shape[1]), dtype=np.float32)
+        loss, slope = self._slopes(batch, G, apply)
+        # The gradient is a sum over rows, so the penalties count once for each.
+        self.factor *= max(1.0 - rate * settings.l2 * batch.size, 0.0)
+        if self.factor < _SMALL:
+            self._set_unit()
+        self._move(batch, G, rate * self.tau / self.factor, apply)
+        if self.shrinkage is not None:
+            self.shrinkage.add(rate * settings.l1 * batch.size / self.factor)
+        if self.tail is not None:
+            self.tail.count(self.factor)
+        if settings.learn_tau:
+            moved = self.tau * math.exp(-_TAU_RATE * remaining * slope / batch.size)
+            self.tau = min(max(moved, _TAU_RANGE[0]), _TAU_RANGE[1])
+        return loss
+
+    def _slopes(
+        self, batch: NDArray[np.int64], G: NDArray[np.float32], apply: Any
+    ) -> tuple[float, float]:
+        """Fill G with the gradients of the points; sums of the losses and of their slopes in log τ."""
+        n_outputs = self.rows.targets.shape[1]
+
+        def slope(part: slice) -> tuple[float, float]:
+            mine = batch[part]
+            Z = points(self.rows.X, mine, self.W, n_outputs)
+            Z *= np.float32(self.factor * self.tau)
+            loss, gradient = self._loss(self.rows, mine, Z, draw=self.done)
+            G[part, :n_outputs] = gradient
+            along = np.einsum("ij,ij->", Z, gradient) if self.settings.learn_tau else 0.0
+            return float(loss.sum(dtype=np.float64)), float(along)
+
+        found = list(apply(slope, slices(batch.size, _ROWS)))
+        return sum(loss for loss, _ in found), sum(along for _, along in found)
+
+    def _set_unit(self) -> None:
+        """Multiply the factor into the weights."""
+        if self.shrinkage is not None:
+            self.shrinkage.pay_all()
+        if self.tail is not None:
+            self.tail.rebase()
         self.W *= np.float32(self.factor)
         self.factor = 1.0
 
-    def _shown(self, batches: list[slice], epoch: int) -> Any:
-        if self.description is None:
-            return batches
-        return track(batches, f"{self.description}, epoch {epoch + 1} of {self.epochs}")
-
-    def _step(self, batch: NDArray[np.int64], rate: float, apply: Any) -> float:
-        X, W, width = self.rows.X, self.W, self.W.shape[1]
-        n_outputs = self.rows.targets.shape[1]
-        G = np.zeros((batch.size, width), dtype=np.float32)
-        flat = W.reshape(-1)
-
-        def slope(part: slice) -> float:
-            mine = batch[part]
-            Z = np.zeros((mine.size, width), dtype=np.float32)
-            add_dense_product(
-                X.indptr, X.indices, X.data, mine, flat, _NO_SCALES, width, Z.reshape(-1)
-            )
-            Z = np.ascontiguousarray(Z[:, :n_outputs])
-            Z *= np.float32(self.factor)
-            loss, gradient = self.softmax(Z, self.rows.codes[mine])
-            if self.rows.weight is not None:
-                weight = self.rows.weight[mine]
-                gradient *= weight[:, None]
-                loss = loss * weight
-            G[part, :n_outputs] = gradient
-            return float(loss.sum(dtype=np.float64))
-
-        loss = sum(apply(slope, slices(batch.size, _ROWS)))
-        # The gradient is a sum over rows, so the penalty counts once for each.
-        self.factor *= max(1.0 - rate * self.l2 * batch.size, 0.0)
-        if self.factor < _SMALL:
-            W *= np.float32(self.factor)
-            self.factor = 1.0
-        step = np.float32(rate / self.factor)
+    def _move(
+        self, batch: NDArray[np.int64], G: NDArray[np.float32], step: float, apply: Any
+    ) -> None:
+        X, width, tail = self.rows.X, self.W.shape[1], self.tail
 
         def move(part: slice) -> None:
-            subtract_outer(
-                X.indptr, X.indices, X.data, batch, G.reshape(-1), step, width,
-                part.start, part.stop, flat,
-            )  # fmt: skip
+            rows = (X.indptr, X.indices, X.data, batch, G.reshape(-1))
+            where = (width, part.start, part.stop)
+            if tail is not None:
+                subtract_outer(*rows, np.float32(-step * tail.a), *where, tail.rest.reshape(-1))
+            subtract_outer(*rows, np.float32(step), *where, self.W.reshape(-1))
 
         list(apply(move, slices(width, _OUTPUTS)))
-        return loss

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import time
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,13 +10,16 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.simd import WIDTH
 from locole.regressors.base import LabelTargets, TargetsLike, all_or_nothing
 from locole.regressors.descent import Descent, Rows
 from locole.regressors.linear import LinearRegressor
+from locole.regressors.settings import Settings, checked
+from locole.regressors.start import elastic_net, scaled_weights
 from locole.regressors.storage import Storage
+from locole.regressors.watch import Watch, split
 
 __all__ = ["SoftmaxRegressor"]
 
@@ -27,11 +29,16 @@ class SoftmaxRegressor(LinearRegressor):
     r"""Cross-entropy over all labels of a linear model, by stochastic gradient descent.
 
     .. math:: \min_W \frac1N \sum_i \Big[\log \sum_c e^{s_{ic}} - s_{i y_i}\Big]
-              + \frac{\lambda}{2} \|W\|_F^2, \qquad s_{ic} = \mathrm{Re}\langle W^T x_i, g_c\rangle
+              + \lambda_1 \|W\|_{1,1} + \frac{\lambda_2}{2} \|W\|_F^2, \qquad
+              s_{ic} = \mathrm{Re}\langle W^T x_i, g_c\rangle + \kappa \log \pi_c
+
+    with π the frequencies of the labels, κ the ``prior``.
 
     Logits of all labels and the gradient back to the point are fast transforms where the embedding
     has them (`locole.softmax`), so a row costs O(n_classes · log dim), and no matrix of
     n_classes × n_outputs exists.
+
+    What is off by default did not help on all data; docs/default_model.md has the figures.
 
     Parameters
     ----------
@@ -42,10 +49,31 @@ class SoftmaxRegressor(LinearRegressor):
         along the gradient, divided further where the rows of a batch overlap much.
     batch_size : int
         Rows between two updates.
-    l2 : float
-        Penalty λ ≥ 0. It is exact: a decay of all weights is one number.
     label_smoothing : float
         Part of each target that is spread over all labels.
+    l1 : float
+        Penalty λ1 ≥ 0, by soft thresholds after every step. Weights are then sparse (CSR).
+    l2 : float
+        Penalty λ2 ≥ 0. It is exact: a decay of all weights is one number.
+    averaging : float
+        Part of all steps, at their end, whose weights are averaged; 0 takes the last ones.
+    prior : float
+        So many times the logarithm of a label's frequency is added to its logit while learning, and
+        not when predicting. With 0 frequent labels are preferred, with 1 rare ones are found as often;
+        half-way most rows were right.
+    learn_tau : bool
+        Whether logits are ``τ·s`` with a learnt τ between 0.1 and 10. The weights then contain it.
+        Without penalties this changes the learning rate only.
+    n_sampled : int, optional
+        Learn from so many labels for each batch instead of all; inexact, see `locole.softmax.Softmax`.
+    validation_fraction : float
+        Part of the rows that is not learnt from but watched after each epoch: the weights with the
+        fewest of them wrong are kept.
+    patience : int
+        With rows to watch, learning ends after so many epochs that were no better.
+    start : {"zeros", "elastic_net"}
+        ``"elastic_net"`` solves for squared loss first and starts from its weights, times the number
+        for which 1,000 rows have the smallest loss.
     fit_intercept : bool or "auto"
         Whether a constant feature is added. ``"auto"``: if at least a quarter of X is not zero.
     storage : {"float32", "float16", "int8"}
@@ -62,10 +90,15 @@ class SoftmaxRegressor(LinearRegressor):
     coef_ : array of shape (n_features, n_outputs)
     intercept_ : array of shape (n_outputs,)
     history_ : list of dict
-        For each epoch the mean ``loss`` of the rows as they were met, ``wall_s`` and
-        ``examples_per_s``.
+        For each epoch the mean ``loss`` of the rows as they were met, ``wall_s``,
+        ``examples_per_s``; if rows are watched, their ``validation_loss`` and ``validation_error``,
+        the part of them whose label does not come first.
+    tau_ : float
+        The learnt τ, 1 if none is; ``coef_`` contains it.
     rows_seen_ : int
         Rows learnt from so far.
+    label_counts_ : array of shape (n_classes,)
+        As many of each label, by their weights.
 
     Examples
     --------
@@ -77,7 +110,13 @@ class SoftmaxRegressor(LinearRegressor):
     array([0, 1, 2, 3, 4, 5])
     """
 
-    _learnt: ClassVar = {**LinearRegressor._learnt, "history_": list, "rows_seen_": int}
+    _learnt: ClassVar = {
+        **LinearRegressor._learnt,
+        "history_": list,
+        "rows_seen_": int,
+        "tau_": float,
+        "label_counts_": np.ndarray,
+    }
 
     def __init__(
         self,
@@ -85,8 +124,16 @@ class SoftmaxRegressor(LinearRegressor):
         epochs: int = 3,
         learning_rate: float = 10.0,
         batch_size: int = 256,
-        l2: float = 0.0,
         label_smoothing: float = 0.3,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        averaging: float = 0.0,
+        prior: float = 0.5,
+        learn_tau: bool = False,
+        n_sampled: int | None = None,
+        validation_fraction: float = 0.0,
+        patience: int = 3,
+        start: Literal["zeros", "elastic_net"] = "zeros",
         fit_intercept: bool | Literal["auto"] = "auto",
         storage: Storage = "float32",
         random_state: int = 0,
@@ -96,8 +143,16 @@ class SoftmaxRegressor(LinearRegressor):
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.batch_size = batch_size
-        self.l2 = l2
         self.label_smoothing = label_smoothing
+        self.l1 = l1
+        self.l2 = l2
+        self.averaging = averaging
+        self.prior = prior
+        self.learn_tau = learn_tau
+        self.n_sampled = n_sampled
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.start = start
         self.fit_intercept = fit_intercept
         self.storage = storage
         self.random_state = random_state
@@ -106,18 +161,32 @@ class SoftmaxRegressor(LinearRegressor):
 
     @all_or_nothing
     def fit(
-        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        targets: TargetsLike | ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        start: LinearRegressor | None = None,
     ) -> Self:
-        """Learn from scratch."""
-        self._check_settings()
+        """Learn from scratch, or from the weights of a regressor fitted on the same targets.
+
+        With such a ``start`` learning begins at its weights, times a number.
+        """
+        settings = self._settings()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
         constant = self._wants_constant(X)
-        rows = self._rows(X, targets, sample_weight, constant)
-        width = -(-rows.targets.shape[1] // WIDTH) * WIDTH
+        self.label_counts_ = np.zeros(0)
+        rows, watched = split(self._rows(X, targets, sample_weight, constant), settings)
         self.history_: list[dict[str, float]] = []
-        self.rows_seen_ = 0
-        W = np.zeros((rows.X.shape[1], width), dtype=np.float32)
-        self._learn(rows, W, constant, rate=self.learning_rate)
+        self.rows_seen_, self.tau_ = 0, 1.0
+        if start is None and self.start == "elastic_net":
+            start = elastic_net(rows, settings)
+        if start is None:
+            width = -(-rows.targets.shape[1] // WIDTH) * WIDTH
+            W = np.zeros((rows.X.shape[1], width), dtype=np.float32)
+        else:
+            W = scaled_weights(start, rows, settings)
+        self._learn(rows, watched, W, settings, constant)
         return self
 
     @all_or_nothing
@@ -131,16 +200,23 @@ class SoftmaxRegressor(LinearRegressor):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)
-        self._check_settings()
+        settings = self._settings()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
-        rows = self._rows(X, targets, sample_weight, self._has_constant)
+        constant = self._has_constant
+        rows, watched = split(self._rows(X, targets, sample_weight, constant), settings)
         if rows.targets.shape[1] != self.n_outputs_:
             raise LocoleError(
                 f"targets have {rows.targets.shape[1]} outputs, the model {self.n_outputs_}."
             )
-        W = np.array(self._all_weights(), dtype=np.float32, order="C")
+        W = self._all_weights()
+        W = W.toarray() if sp.issparse(W) else np.array(W, dtype=np.float32, order="C")
+        if not self.learn_tau:
+            self.tau_ = 1.0
+        elif self.tau_ != 1:
+            W /= np.float32(self.tau_)
         share = rows.X.shape[0] / (self.rows_seen_ + rows.X.shape[0])
-        self._learn(rows, W, self._has_constant, rate=share * self.learning_rate)
+        settings = settings._replace(learning_rate=share * self.learning_rate)
+        self._learn(rows, watched, W, settings, constant)
         return self
 
     def _rows(self, X: Any, targets: Any, sample_weight: Any, constant: bool) -> Rows:
@@ -163,43 +239,53 @@ class SoftmaxRegressor(LinearRegressor):
         if constant:
             ones = sp.csr_array(np.ones((X.shape[0], 1), dtype=np.float32))
             X = sp.csr_array(sp.hstack([X, ones], format="csr"))
-        return Rows(X, codes, weight, targets)
+        return Rows(X, codes, weight, targets, self.label_counts_)
 
-    def _learn(self, rows: Rows, W: NDArray[np.float32], constant: bool, *, rate: float) -> None:
-        descent = Descent(
-            rows,
-            W,
-            epochs=self.epochs,
-            learning_rate=rate,
-            batch_size=self.batch_size,
-            l2=self.l2,
-            label_smoothing=self.label_smoothing,
-            seed=self.random_state,
-            n_jobs=self.n_jobs,
-            description="learning" if self.verbose else None,
-        )
+    def _learn(
+        self,
+        rows: Rows,
+        watched: Rows | None,
+        W: NDArray[np.float32],
+        settings: Settings,
+        constant: bool,
+    ) -> None:
+        descent = Descent(rows, W, settings, tau=self.tau_)
+        watch = Watch(descent, watched, settings.patience)
         n = rows.X.shape[0]
         start = time.perf_counter()
         for loss in descent.run():
-            now = time.perf_counter()
-            wall = max(now - start, 1e-9)
-            self.history_ = [
-                *self.history_,
-                {"loss": loss, "wall_s": wall, "examples_per_s": n / wall},
-            ]
-            start = now
-        self._set_weights(W, rows.targets.shape[1], constant=constant)
+            record = {"loss": loss, **watch.look()}
+            wall = max(time.perf_counter() - start, 1e-9)
+            record |= {"wall_s": wall, "examples_per_s": n / wall}
+            self.history_ = [*self.history_, record]
+            if watch.is_over:
+                break
+            start = time.perf_counter()
+        W, self.tau_ = watch.best()
+        n_outputs = rows.targets.shape[1]
+        self._set_weights(sp.csr_array(W) if self.l1 > 0 else W, n_outputs, constant=constant)
         self.rows_seen_ += n
+        self.label_counts_ = rows.label_counts()
 
-    def _check_settings(self) -> None:
+    def _settings(self) -> Settings:
         self._check_storage()
-        for name in ("epochs", "batch_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-                raise LocoleError(f"{name} must be a whole number of at least 1, not {value!r}.")
-        for name in ("learning_rate", "l2", "label_smoothing"):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
-                raise LocoleError(f"{name} must be a number of at least 0, not {value!r}.")
-        if self.label_smoothing >= 1:
-            raise LocoleError("label_smoothing must be below 1: it is the part spread over labels.")
+        return checked(self)
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        if not 0 < self.tau_ < np.inf:
+            raise ModelFileError("its softmax has a tau that is not positive")
+        counts = self.label_counts_
+        if counts.dtype != np.float64 or counts.ndim != 1:
+            raise ModelFileError("its softmax has counts of labels that are none")
+        if not (np.isfinite(counts).all() and (counts >= 0).all()):
+            raise ModelFileError("its softmax has counts of labels that are none")
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        learnt = values["learnt"]
+        if isinstance(learnt, dict) and learnt:
+            # What the first files do not have.
+            missing = {"tau_": 1.0, "label_counts_": np.zeros(0)}
+            values = {**values, "learnt": {**missing, **learnt}}
+        return super()._from_state(values)

@@ -23,6 +23,7 @@ from locole.io.state import kind_of
 from locole.regressors import (
     BlendRegressor,
     ElasticNetRegressor,
+    MLPRegressor,
     RegressorAdapter,
     SoftmaxRegressor,
     TargetRegressor,
@@ -44,6 +45,32 @@ REGRESSORS: dict[str, TargetRegressor] = {
     "softmax": SoftmaxRegressor(epochs=2, batch_size=32),
     "softmax with penalty": SoftmaxRegressor(epochs=2, batch_size=100, l2=1e-3, fit_intercept=True),
     "softmax in float16": SoftmaxRegressor(epochs=1, batch_size=32, storage="float16"),
+    "sparse softmax": SoftmaxRegressor(epochs=2, batch_size=32, l1=1e-4),
+    "softmax with options": SoftmaxRegressor(
+        epochs=2, batch_size=32, averaging=0.5, learn_tau=True, prior=0.5, validation_fraction=0.1
+    ),
+    "softmax of samples": SoftmaxRegressor(epochs=2, batch_size=32, n_sampled=20),
+    "softmax from elastic net": SoftmaxRegressor(epochs=1, batch_size=32, start="elastic_net"),
+    "network": MLPRegressor(
+        loss="softmax", hidden=48, epochs=6, batch_size=32, learning_rate=0.02, skip=False
+    ),
+    "network with all options": MLPRegressor(
+        loss="squared",
+        hidden=(48, 32),
+        epochs=8,
+        batch_size=32,
+        learning_rate=0.02,
+        skip=True,
+        batch_norm=True,
+        normalise=True,
+        dropout=0.1,
+        feature_dropout=0.1,
+        first_layer="float16",
+        second_moment="row",
+        schedule="step",
+        steps_at=(6,),
+        warm_up=0.5,
+    ),
     "blend": BlendRegressor(
         [ElasticNetRegressor(l2=1.0, max_passes=4), SoftmaxRegressor(epochs=1, batch_size=32)],
         [1.0, 0.25],

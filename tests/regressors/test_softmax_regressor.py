@@ -24,9 +24,9 @@ X_WORDS, Y_WORDS = words(n_samples=150, n_features=90)
 # --- the whole descent, dense ---
 
 
-def losses(W, X, codes, G, smoothing):
+def losses(W, X, codes, G, smoothing, offsets=0.0):
     """Cross-entropy of each row, and the slope of each row's point."""
-    logits = X @ W @ G.T
+    logits = X @ W @ G.T + offsets
     logits -= logits.max(axis=1, keepdims=True)
     log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     target = np.full(log_p.shape, smoothing / len(G))
@@ -35,10 +35,10 @@ def losses(W, X, codes, G, smoothing):
 
 
 def shortened(rate, X, first):
-    """Steps in units of ‖x‖², shorter where the rows of a batch overlap more than 32 times that."""
+    """Steps in units of ‖x‖², shorter where the rows of a batch overlap more than 12 times that."""
     unit = np.square(X).sum(axis=1).mean()
     overlap = np.linalg.eigvalsh(X[first] @ X[first].T)[-1]
-    return rate / (unit * max(1.0, overlap / unit / 32)) if unit > 0 else rate
+    return rate / (unit * max(1.0, overlap / unit / 12)) if unit > 0 else rate
 
 
 def dense_descent(X, codes, embedding: Embedding, W, model: SoftmaxRegressor, rate, weight=None):
@@ -46,6 +46,8 @@ def dense_descent(X, codes, embedding: Embedding, W, model: SoftmaxRegressor, ra
     G = embedding.real_rows(np.arange(embedding.n_classes), np.float64)
     n, size = len(X), model.batch_size
     weight = np.ones(n) if weight is None else weight / weight.mean()
+    counts = np.bincount(codes, weight, minlength=len(G)) + 1
+    offsets = model.prior * np.log(counts / counts.sum())
     rng = np.random.default_rng([model.random_state, n])
     rate = shortened(rate, X, rng.permutation(n)[:size])
     steps, done, history = model.epochs * -(-n // size), 0, []
@@ -53,7 +55,7 @@ def dense_descent(X, codes, embedding: Embedding, W, model: SoftmaxRegressor, ra
         order, total = rng.permutation(n), 0.0
         for start in range(0, n, size):
             batch = order[start : start + size]
-            loss, slope = losses(W, X[batch], codes[batch], G, model.label_smoothing)
+            loss, slope = losses(W, X[batch], codes[batch], G, model.label_smoothing, offsets)
             gradient = X[batch].T @ (weight[batch, None] * slope)
             now = rate * (1 - done / steps)
             # the slope of 1/N Σ loss + λ/2 ‖W‖², times the rows of the batch
@@ -119,7 +121,7 @@ def test_any_settings_equal_dense_gradient_descent(seed, n, batch_size, l2, smoo
 
 def test_partial_fit_goes_on_with_a_share_of_the_rate():
     embedding = Kerdock(40, dim=64)
-    model = SoftmaxRegressor(epochs=2, learning_rate=2.0, batch_size=16, l2=1e-3)
+    model = SoftmaxRegressor(epochs=2, learning_rate=2.0, batch_size=16, l2=1e-3, prior=0.0)
     model.fit(X_WORDS[:100], Targets(Y_WORDS[:100], embedding))
     start = model.coef_.astype(np.float64)
     assert model.rows_seen_ == 100
@@ -164,7 +166,7 @@ def test_reaches_the_optimum_of_the_stated_problem(batch_size):
     best = minimize(objective, np.zeros(80), jac=True, options={"gtol": 1e-9})
     model = SoftmaxRegressor(
         epochs=400, learning_rate=0.3, batch_size=batch_size, l2=l2, label_smoothing=smoothing,
-        fit_intercept=False,
+        prior=0.0, fit_intercept=False,
     ).fit(X, Targets(codes, embedding))  # fmt: skip
     assert objective(model.coef_.astype(np.float64).ravel())[0] <= best.fun + 1e-4
 
