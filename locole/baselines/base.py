@@ -18,11 +18,15 @@ from locole.blocks import map_blocks, n_threads
 from locole.decoders.choose import checked_k
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, write_model
+from locole.kernels.topk import push_rows
 from locole.regressors.base import all_or_nothing
 
 __all__ = ["Baseline"]
 
 _BLOCK_ROWS = 1024
+# Above that, sorting all scores is faster than keeping a list of the best.
+_SHORT_LIST = 64
+_EVERY_COLUMN = np.empty(0, dtype=np.int64)
 
 
 class Baseline(SavedEstimator, ClassifierMixin, BaseEstimator):
@@ -89,9 +93,7 @@ class Baseline(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         k = checked_k(k, self.classes_.size)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False
-        )
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
         X = _rows(X)
         parts = map_blocks(
             lambda rows: self._best(X[rows], k),
@@ -121,15 +123,22 @@ class Baseline(SavedEstimator, ClassifierMixin, BaseEstimator):
 
 
 def _rows(X: Any) -> sp.csr_array:
-    """Sorted float32 rows without doubles, whatever X is."""
+    """Sorted float32 rows without doubles and without zeros, whatever X is."""
     X = sp.csr_array(X, dtype=np.float32)
-    if not X.has_canonical_format:
+    if not X.has_canonical_format or not X.data.all():
         X = X.copy()
         X.sum_duplicates()
+        X.eliminate_zeros()
     return X
 
 
 def best_of(scores: NDArray, k: int) -> tuple[NDArray[np.int64], NDArray]:
     """Codes and scores of the best k of dense scores; ties go to the smaller code."""
+    if k <= _SHORT_LIST:
+        best = np.full((scores.shape[0], k), -np.inf, dtype=scores.dtype)
+        codes = np.full((scores.shape[0], k), -1, dtype=np.int64)
+        push_rows(np.ascontiguousarray(scores), 0, _EVERY_COLUMN, best, codes)
+        if (codes >= 0).all():  # not if a score is −∞
+            return codes, best
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     return order, np.take_along_axis(scores, order, axis=1)

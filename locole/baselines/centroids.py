@@ -50,15 +50,18 @@ class Centroids(Baseline):
         self.n_jobs = n_jobs
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+        rows = np.arange(codes.size, dtype=np.int32)
         member = sp.csr_array(
-            (np.ones(codes.size, dtype=np.float32), (codes, np.arange(codes.size))),
+            (np.ones(codes.size, dtype=np.float32), (codes.astype(np.int32), rows)),
             shape=(self.classes_.size, codes.size),
         )
         sums = sp.csr_array(member @ X)
         sums.sort_indices()
-        norms = np.sqrt(sums.multiply(sums).sum(axis=1))
+        # Squares of tiny or huge numbers have no place in float32.
+        squares = sums.astype(np.float64) ** 2
+        norms = np.sqrt(squares.sum(axis=1))
         norms[norms == 0] = 1  # only empty rows
-        sums.data /= np.repeat(norms, np.diff(sums.indptr)).astype(np.float32)
+        sums.data = (sums.data / np.repeat(norms, np.diff(sums.indptr))).astype(np.float32)
         self.centroids_ = sp.csr_array(sums.T)
 
     def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:

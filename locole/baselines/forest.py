@@ -1,0 +1,292 @@
+"""What Parabel and Bonsai share: trees of labels with linear classifiers, read by beam search."""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from locole.baselines.base import Baseline
+from locole.baselines.label_tree import (
+    NodeSettings,
+    Shape,
+    Tree,
+    grow_tree,
+    label_centroids,
+    learn_node,
+)
+from locole.baselines.omikuji_engine import best_by_omikuji, learn_by_omikuji
+from locole.blocks import map_blocks, n_threads
+from locole.exceptions import LocoleError, ModelFileError
+from locole.kernels.label_tree import search_trees
+
+__all__ = ["Engine", "LabelTrees"]
+
+_NO_LABELS = np.empty(0, dtype=np.int64)
+
+Engine = Literal["locole", "omikuji"]
+
+
+class LabelTrees(Baseline):
+    """What Parabel and Bonsai share: all but the shape of the trees.
+
+    Attributes
+    ----------
+    n_nodes_ : int
+        Nodes of all trees.
+    """
+
+    _own: ClassVar = {
+        "_roots": np.ndarray,
+        "_children": np.ndarray,
+        "_targets": np.ndarray,
+        "_lists": np.ndarray,
+        "_nodes": np.ndarray,
+        "_weights": sp.csr_array,
+    }
+    _learnt: ClassVar = {**Baseline._learnt, **_own}
+    _block_rows: ClassVar[int] = 256
+
+    n_trees: int
+    max_leaf: int
+    beam: int
+    C: float
+    threshold: float
+    epochs: int
+    tol: float
+    engine: Engine
+    random_state: int
+    n_jobs: int | None
+    verbose: int
+
+    @abstractmethod
+    def _shape(self) -> Shape:
+        """Form of the trees."""
+
+    @property
+    def n_nodes_(self) -> int:
+        """Nodes of all trees."""
+        return self._children.size - 1
+
+    def trees(self) -> list[Tree]:
+        """Return the trees, without their classifiers."""
+        stops = [*self._roots[1:], self.n_nodes_]
+        return [self._tree(a, b) for a, b in zip(self._roots, stops, strict=True)]
+
+    def _tree(self, first: int, stop: int) -> Tree:
+        below = [
+            self._targets[self._children[v] : self._children[v + 1]] for v in range(first, stop)
+        ]
+        children = [t - first if t[0] < self.n_nodes_ else t[:0] for t in below]
+        labels: list[Any] = [t - self.n_nodes_ for t in below]
+        for node in reversed(range(stop - first)):
+            if children[node].size:
+                labels[node] = np.sort(np.concatenate([labels[c] for c in children[node]]))
+        return Tree(labels, children)
+
+    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+        self._check_settings()
+        self.__dict__.pop("_omikuji", None)
+        if self.engine == "omikuji":
+            self._learn_by_omikuji(X, codes)
+            return
+        X = _prepared(X)
+        trees = self._grow(X, codes)
+        sizes = [len(tree.labels) for tree in trees]
+        first = np.cumsum(sizes) - sizes
+        nodes = [(t, node) for t, size in enumerate(sizes) for node in range(size)]
+        targets = [trees[t].targets(node, first[t], len(nodes)) for t, node in nodes]
+        learnt = self._learn_nodes(X, codes, trees, nodes)
+        self._roots = first.astype(np.int64)
+        self._children = _pointers([t.size for t in targets])
+        self._targets = np.concatenate(targets).astype(np.int64)
+        # Sorted by feature and then by node: a row reads the lists of its features only.
+        features = np.concatenate([features for features, _ in learnt])
+        where = np.repeat(np.arange(len(nodes)), [part.size for part, _ in learnt])
+        order = np.lexsort((where, features))
+        self._lists = _pointers(np.bincount(features, minlength=X.shape[1]))
+        self._nodes = where[order].astype(np.int32)
+        self._weights = _stacked([weights for _, weights in learnt])[order]
+
+    def _learn_by_omikuji(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+        shape = self._shape()
+        settings = {
+            "n_trees": self.n_trees,
+            # It aborts where there are fewer labels than parts.
+            "min_branch_size": max(shape.max_leaf, shape.n_children),
+            "max_depth": shape.max_depth,
+            "cluster_k": shape.n_children,
+            "cluster_balanced": shape.balanced,
+            "linear_c": self.C,
+            "linear_weight_threshold": self.threshold,
+            "linear_max_iter": self.epochs,
+            "linear_eps": self.tol,
+        }
+        for name in LabelTrees._own:  # of an earlier fit by the other engine
+            self.__dict__.pop(name, None)
+        threads = n_threads(self.n_jobs)
+        self._omikuji = learn_by_omikuji(X, codes, self.classes_.size, settings, threads)
+
+    def _state(self) -> dict[str, Any]:
+        if "_omikuji" in vars(self):
+            raise ModelFileError(
+                "trees of omikuji cannot be saved, because omikuji trusts the files that it reads: "
+                "take engine='locole'"
+            )
+        return super()._state()
+
+    def _grow(self, X: sp.csr_array, codes: NDArray[np.int64]) -> list[Tree]:
+        shape = self._shape()
+        centroids = label_centroids(X[:, :-1], codes, self.classes_.size)
+
+        def grow(which: slice) -> Tree:
+            rng = np.random.default_rng([self.random_state, which.start])
+            return grow_tree(centroids, shape, rng)
+
+        return self._each(grow, self.n_trees, "trees")
+
+    def _learn_nodes(
+        self,
+        X: sp.csr_array,
+        codes: NDArray[np.int64],
+        trees: list[Tree],
+        nodes: list[tuple[int, int]],
+    ) -> list[tuple[NDArray[np.int32], sp.csr_array]]:
+        settings = NodeSettings(self.C, self.threshold, self.epochs, self.tol)
+
+        def learn(which: slice) -> tuple[NDArray[np.int32], sp.csr_array]:
+            t, node = nodes[which.start]
+            tree = trees[t]
+            place = tree.place_in(node, self.classes_.size)[codes]
+            rows = np.flatnonzero(place >= 0)
+            n_outputs = tree.children[node].size or tree.labels[node].size
+            rng = np.random.default_rng([self.random_state, t, node])
+            return learn_node(X, rows, place[rows], n_outputs, settings, rng)
+
+        return self._each(learn, len(nodes), "nodes")
+
+    def _each(self, function: Any, n_tasks: int, what: str) -> list[Any]:
+        description = f"learning {what}" if self.verbose else None
+        return map_blocks(function, n_tasks, block=1, n_jobs=self.n_jobs, description=description)
+
+    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+        self._check_settings()  # some may have been set after the fit
+        if "_omikuji" in vars(self):
+            return best_by_omikuji(self._omikuji, X, k, int(self.beam))
+        X = _prepared(X)
+        scores = np.full((X.shape[0], k), -np.inf)
+        codes = np.full((X.shape[0], k), -1, dtype=np.int64)
+        room = np.empty(int(np.diff(self._children).max()))
+        totals = np.empty((1, self.classes_.size))
+        search_trees(
+            X.indptr, X.indices, X.data, self._roots, self._children, self._targets,
+            self._lists, self._nodes, self._weights.indptr, self._weights.indices,
+            self._weights.data, min(int(self.beam), self.n_nodes_), room, totals, _NO_LABELS,
+            scores, codes,
+        )  # fmt: skip
+        return codes, scores
+
+    def _check_settings(self) -> None:
+        for name, least in self._whole_numbers().items():
+            value = getattr(self, name)
+            is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if not is_whole or value < least:
+                raise LocoleError(
+                    f"{name} must be a whole number of at least {least}, not {value!r}."
+                )
+        if self.engine not in get_args(Engine):
+            raise LocoleError(f"engine must be 'locole' or 'omikuji', not {self.engine!r}.")
+        for name in ("C", "threshold", "tol"):
+            value = getattr(self, name)
+            is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if not is_number or not 0 <= value < np.inf or (name == "C" and value == 0):
+                raise LocoleError(f"{name} must be a positive number, not {value!r}.")
+
+    def _whole_numbers(self) -> dict[str, int]:
+        """Parameters that are whole numbers, and their least values."""
+        return {"n_trees": 1, "max_leaf": 1, "beam": 1, "epochs": 1, "random_state": 0}
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        self._check_settings()
+        self._check_trees()
+        self._check_classifiers()
+
+    def _check_trees(self) -> None:
+        roots, children, targets = self._roots, self._children, self._targets
+        for array in (roots, children, targets):
+            if array.ndim != 1 or array.dtype != np.int64 or not array.size:
+                raise ModelFileError("its trees are none")
+        if children[0] != 0 or children[-1] != targets.size or (np.diff(children) < 1).any():
+            raise ModelFileError("the children of its nodes are not where they are said to be")
+        n, n_labels = self.n_nodes_, self.classes_.size
+        if n < 1 or roots[0] != 0 or roots[-1] >= n or (np.diff(roots) < 1).any():
+            raise ModelFileError("its trees have no roots")
+        tree = np.searchsorted(roots, np.arange(n), side="right") - 1
+        parent = np.repeat(np.arange(n), np.diff(children))
+        inner = targets < n
+        if targets.min() < 0 or targets.max() >= n + n_labels:
+            raise ModelFileError("its nodes have children that do not exist")
+        if (inner != inner[children[parent]]).any():
+            raise ModelFileError("it has nodes with nodes and labels as children")
+        below = targets[inner]
+        is_tree = (below > parent[inner]).all() and (tree[below] == tree[parent[inner]]).all()
+        others = np.setdiff1d(np.arange(n), roots)
+        if not is_tree or not np.array_equal(np.sort(below), others):
+            raise ModelFileError("its nodes are no trees")
+        place = tree[parent[~inner]] * n_labels + targets[~inner] - n
+        if not np.array_equal(np.sort(place), np.arange(roots.size * n_labels)):
+            raise ModelFileError("its trees do not hold each label once")
+
+    def _check_classifiers(self) -> None:
+        lists, nodes, W = self._lists, self._nodes, self._weights
+        # The last feature is the constant.
+        if lists.shape != (self.n_features_in_ + 2,) or lists.dtype != np.int64:
+            raise ModelFileError("its features have no nodes")
+        if lists[0] != 0 or lists[-1] != nodes.size or (np.diff(lists) < 0).any():
+            raise ModelFileError("the nodes of its features are not where they are said to be")
+        if nodes.ndim != 1 or nodes.dtype != np.int32 or W.dtype != np.float32:
+            raise ModelFileError("its classifiers are none")
+        if nodes.size and (nodes.min() < 0 or nodes.max() >= self.n_nodes_):
+            raise ModelFileError("its features count in nodes that do not exist")
+        feature = np.repeat(np.arange(lists.size - 1), np.diff(lists))
+        if (np.diff(nodes)[np.diff(feature) == 0] <= 0).any():
+            raise ModelFileError("the nodes of its features are not sorted")
+        n_children = np.diff(self._children)
+        if W.shape != (nodes.size, n_children.max()) or not np.isfinite(W.data).all():
+            raise ModelFileError("its weights do not fit its nodes and features")
+        if (W.indices >= np.repeat(n_children[nodes], np.diff(W.indptr))).any():
+            raise ModelFileError("it has weights for children that do not exist")
+
+
+def _prepared(X: sp.csr_array) -> sp.csr_array:
+    """Rows of unit length without stored zeros, and a constant feature."""
+    squares = X.astype(np.float64) ** 2
+    lengths = np.sqrt(squares.sum(axis=1))
+    lengths[lengths == 0] = 1
+    data = (X.data / np.repeat(lengths, np.diff(X.indptr))).astype(np.float32)
+    X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape, copy=True)
+    X.eliminate_zeros()
+    constant = sp.csr_array(np.ones((X.shape[0], 1), dtype=np.float32))
+    return sp.csr_array(sp.hstack([X, constant], format="csr"))
+
+
+def _pointers(counts: Any) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _stacked(parts: list[sp.csr_array]) -> sp.csr_array:
+    """One below the other; narrower ones are filled up by zeros."""
+    width = max(part.shape[1] for part in parts)
+    return sp.csr_array(
+        (
+            np.concatenate([part.data for part in parts]),
+            np.concatenate([part.indices for part in parts]),
+            _pointers([n for part in parts for n in np.diff(part.indptr)]),
+        ),
+        shape=(sum(part.shape[0] for part in parts), width),
+    )

@@ -1,0 +1,165 @@
+"""What AnnexML learns: parts of rows with like labels, and maps in which like labels are near."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from locole.kernels.annexml import descend, learn_parts
+from locole.kernels.product import add_dense_product
+from locole.kernels.simd import WIDTH
+
+__all__ = ["MapSettings", "cosine_softmax", "draw_neighbors", "learn_map", "learn_partition"]
+
+_NO_SCALES = np.empty(0, dtype=np.float32)
+# Rows over which the loads of parts are averaged.
+_LOAD_ROWS = 1000
+# Starting vectors are so many steps long: shorter ones would be forgotten at once, and from longer
+# ones it would be far to go.
+_START_STEPS = 3.0
+
+
+def padded(width: int) -> int:
+    """Next multiple of a vector's length."""
+    return -(-width // WIDTH) * WIDTH
+
+
+def learn_partition(
+    X: sp.csr_array,
+    codes: NDArray[np.int64],
+    n_parts: int,
+    *,
+    epochs: int,
+    learning_rate: float,
+    balance: float,
+    memory: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float32]:
+    """Weights (n_features, n_parts): a row belongs to the part of its largest score.
+
+    In each visit of a row its part is pulled towards the one that its neighbours, the rows of its
+    label, score highest, less ``balance`` times the part's surplus of rows. The first choices are
+    made by the balance alone, and the classifier's own scores take over.
+    """
+    n, d = X.shape
+    weights = np.zeros((d, padded(n_parts)), dtype=np.float32)
+    if n_parts == 1:
+        return weights[:, :1].copy()
+    n_labels = int(codes.max()) + 1
+    squares = np.zeros(d, dtype=np.float32)
+    means = np.zeros((n_labels, n_parts), dtype=np.float32)
+    seen = np.zeros(n_labels, dtype=np.int64)
+    loads = np.full(n_parts, 1 / n_parts)
+    scores = np.zeros(weights.shape[1], dtype=np.float32)
+    for _ in range(epochs):
+        learn_parts(
+            X.indptr, X.indices, X.data, codes, rng.permutation(n), n_parts, memory,
+            float(balance), 1 / _LOAD_ROWS, np.float32(learning_rate), weights.reshape(-1),
+            squares, means, seen, loads, scores,
+        )  # fmt: skip
+    return weights[:, :n_parts].copy()
+
+
+class MapSettings(NamedTuple):
+    """How a map is learnt; see `locole.baselines.AnnexML`."""
+
+    dim: int
+    epochs: int
+    learning_rate: float
+    gamma: float
+    batch_size: int
+
+
+def learn_map(
+    X: sp.csr_array, codes: NDArray[np.int64], settings: MapSettings, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Vectors of the features, (n_features, dim padded by zeros), by AdaGrad on `cosine_softmax`.
+
+    Rows are met in batches, each with a neighbour; the neighbours of the others serve as rivals.
+    """
+    n, d = X.shape
+    W = np.zeros((d, padded(settings.dim)), dtype=np.float32)
+    length = _START_STEPS * settings.learning_rate / np.sqrt(settings.dim)
+    W[:, : settings.dim] = length * rng.standard_normal((d, settings.dim), dtype=np.float32)
+    squares = np.zeros(d, dtype=np.float32)
+    rate = np.float32(settings.learning_rate)
+    for _ in range(settings.epochs):
+        order, neighbors = rng.permutation(n), draw_neighbors(codes, rng)
+        for start in range(0, n, settings.batch_size):
+            rows = order[start : start + settings.batch_size]
+            others = neighbors[rows]
+            A, B = _points(X, rows, W), _points(X, others, W)
+            _, slope_a, slope_b = cosine_softmax(A, B, codes[rows], settings.gamma)
+            for which, slope in ((rows, slope_a), (others, slope_b)):
+                descend(
+                    X.indptr, X.indices, X.data, which, slope.reshape(-1), rate, W.shape[1],
+                    W.reshape(-1), squares,
+                )  # fmt: skip
+    return W
+
+
+def _points(X: sp.csr_array, rows: NDArray, W: NDArray[np.float32]) -> NDArray[np.float32]:
+    Z = np.zeros((rows.size, W.shape[1]), dtype=np.float32)
+    add_dense_product(
+        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, W.shape[1], Z.reshape(-1)
+    )
+    return Z
+
+
+def draw_neighbors(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """For each row another row of its label, drawn at random; the row itself where there is none.
+
+    Label vectors of single labels are equal or orthogonal, so all rows of a label are neighbours.
+    """
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes)
+    first = np.cumsum(counts) - counts
+    place = np.empty(codes.size, dtype=np.int64)
+    place[order] = np.arange(codes.size)
+    own, among = place - first[codes], counts[codes]
+    ahead = 1 + (rng.random(codes.size) * (among - 1)).astype(np.int64)
+    return order[first[codes] + (own + ahead) % among]
+
+
+def cosine_softmax(
+    A: NDArray, B: NDArray, codes: NDArray[np.int64], gamma: float
+) -> tuple[float, NDArray, NDArray]:
+    r"""Loss of points A by their neighbours B, summed over rows, and its gradients by A and B.
+
+    .. math:: -\sum_i \log \frac{e^{\gamma\cos(a_i, b_i)}}
+              {\sum_{j: j = i \text{ or } y_j \neq y_i} e^{\gamma\cos(a_i, b_j)}}
+    """
+    U, a = _unit(A)
+    V, b = _unit(B)
+    S = U @ V.T
+    S *= gamma
+    # Other neighbours of the same label are no rivals.
+    same = codes[:, None] == codes[None, :]
+    np.fill_diagonal(same, False)
+    S[same] = -np.inf
+    S -= S.max(axis=1, keepdims=True)
+    own = S.diagonal().astype(np.float64)
+    np.exp(S, out=S)
+    mass = S.sum(axis=1, keepdims=True)
+    loss = float(np.log(mass[:, 0]).sum(dtype=np.float64) - own.sum())
+    S /= mass
+    S[np.diag_indices_from(S)] -= 1
+    S *= gamma
+    return loss, _tangent(S @ V, U, a), _tangent(S.T @ U, V, b)
+
+
+def _unit(Z: NDArray) -> tuple[NDArray, NDArray]:
+    """Unit rows, and their lengths; zeros stay zeros."""
+    length = np.sqrt(np.einsum("ij,ij->i", Z, Z))[:, None]
+    length[length == 0] = 1
+    return Z / length, length
+
+
+def _tangent(slope: NDArray, unit: NDArray, length: NDArray) -> NDArray:
+    """Gradient by a point from that by its direction: a cosine does not change along the point."""
+    slope -= unit * np.einsum("ij,ij->i", slope, unit)[:, None]
+    slope /= length
+    return np.ascontiguousarray(slope)

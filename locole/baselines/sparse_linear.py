@@ -1,0 +1,117 @@
+"""Linear scores with sparse weights, as PD-Sparse and PPD-Sparse learn them."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from locole.baselines.base import Baseline
+from locole.exceptions import LocoleError, ModelFileError
+from locole.kernels.sparse_scan import scan_lists
+
+__all__ = ["SparseLinear", "best_by_lists", "check_settings", "compact", "row_sizes"]
+
+_EVERY_COLUMN = np.empty(0, dtype=np.int64)
+
+
+class SparseLinear(Baseline):
+    """A baseline that scores labels by ``X @ coef_``, and an intercept if there is one.
+
+    Attributes
+    ----------
+    coef_ : CSR array of shape (n_features, n_classes)
+    """
+
+    _learnt: ClassVar = {**Baseline._learnt, "coef_": sp.csr_array}
+
+    coef_: sp.csr_array
+
+    def _keep(self, W: sp.csr_array, *others: NDArray) -> None:
+        """Take over weights, if they and the other arrays are numbers."""
+        if not all(np.isfinite(array).all() for array in (W.data, *others)):
+            raise LocoleError(
+                "the features are so large that weights overflow: scale the rows to length 1 first."
+            )
+        self.coef_ = W
+
+    def _start(self) -> NDArray[np.float32]:
+        """Scores of a row without features."""
+        return np.zeros(self.classes_.size, dtype=np.float32)
+
+    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+        W = self.coef_
+        # In double precision, so that huge rows do not overflow.
+        return best_by_lists(X, W.indptr, W.indices, W.data, self._start(), k, dtype=np.float64)
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        W = self.coef_
+        shape = (self.n_features_in_, self.classes_.size)
+        if W.shape != shape or W.dtype != np.float32 or not np.isfinite(W.data).all():
+            raise ModelFileError("its weights do not fit its labels and features")
+
+
+def best_by_lists(
+    X: sp.csr_array,
+    lists: NDArray,
+    labels: NDArray,
+    weights: NDArray[np.float32],
+    start: NDArray[np.float32],
+    k: int,
+    *,
+    dtype: DTypeLike = np.float32,
+) -> tuple[NDArray[np.int64], NDArray]:
+    """Codes and scores of the best k labels of each row; ties go to the smaller code.
+
+    Feature f has the weights ``weights[lists[f] : lists[f+1]]`` for the labels there.
+    """
+    scores = np.full((X.shape[0], k), -np.inf, dtype=dtype)
+    codes = np.zeros((X.shape[0], k), dtype=np.int64)
+    room = np.empty((1, start.size), dtype=dtype)
+    scan_lists(
+        X.indptr, X.indices, X.data, lists, labels, weights, start, room, _EVERY_COLUMN, scores,
+        codes,
+    )  # fmt: skip
+    return codes, scores
+
+
+def compact(X: sp.csr_array) -> sp.csr_array:
+    """The same rows with 32-bit indices, if these are enough: kernels are compiled for each type."""
+    largest = max(*X.shape, X.nnz)
+    if X.indices.dtype == X.indptr.dtype == np.int32 or largest > np.iinfo(np.int32).max:
+        return X
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return sp.csr_array(parts, shape=X.shape)
+
+
+def row_sizes(X: sp.csr_array) -> NDArray[np.float64]:
+    """‖x‖² of each row; squares of tiny or huge numbers need double precision."""
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    squares = np.square(X.data, dtype=np.float64)
+    return np.bincount(rows, squares, X.shape[0]).astype(np.float64)
+
+
+def check_settings(
+    model: Any,
+    *,
+    at_least_0: tuple[str, ...] = (),
+    above_0: tuple[str, ...] = (),
+    counts: tuple[str, ...] = (),
+    counts_or_0: tuple[str, ...] = (),
+) -> None:
+    """Raise LocoleError where a parameter of the model is not what it should be."""
+    for name in (*at_least_0, *above_0):
+        value = getattr(model, name)
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not real or not 0 <= float(value) < np.inf:
+            raise LocoleError(f"{name} must be a number of at least 0, not {value!r}.")
+        if name in above_0 and value == 0:
+            raise LocoleError(f"{name} must be positive, not {value!r}.")
+    for name in (*counts, *counts_or_0, "random_state"):
+        value, least = getattr(model, name), int(name in counts)
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+            raise LocoleError(f"{name} must be a whole number of at least {least}, not {value!r}.")
