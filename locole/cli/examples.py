@@ -56,7 +56,9 @@ def read_training(path: str, reading: Reading) -> tuple[Examples, dict[str, str]
 def open_model(path: str, *, jobs: int) -> tuple[Any, dict[str, str]]:
     """Load a model that will use so many threads, and the notes on how it was made."""
     model = load(path)
-    getattr(model, "classifier_", model).set_params(n_jobs=jobs)
+    classifier = getattr(model, "classifier_", model)
+    if hasattr(classifier, "n_jobs"):
+        classifier.set_params(n_jobs=jobs)
     return model, read_manifest(path).made_by
 
 
@@ -86,7 +88,7 @@ def batches(
     ----------
     path : str
         The file, or "-".
-    model : LocoleClassifier or TextClassifier
+    model : LocoleClassifier, TextClassifier or a baseline
         Tells texts from numbers, the number of columns, and what labels are.
     reading : Reading
         How to read; standard input is by default texts, or LIBSVM lines if the model takes numbers.

@@ -17,6 +17,7 @@ EXAMPLES = (
     "locole fit train.tsv -o model --test test.tsv",
     "locole fit train.csv -o model --text-column title --label-column category",
     "locole fit train.svm -o model --embedding kerdock --dim 256 --storage float16",
+    "locole fit train.tsv -o model --model centroids",
 )
 
 
@@ -27,6 +28,13 @@ def fit(
     ],
     test: Annotated[
         str | None, typer.Option("--test", help="Also measure the accuracy on this file.")
+    ] = None,
+    kind: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="locole, or the name of a baseline.")
+    ] = "locole",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Parameter of a baseline; any number."),
     ] = None,
     embedding: Annotated[str, typer.Option(help="Which vectors stand for labels.")] = "auto",
     dim: Annotated[int | None, typer.Option(help="Entries of a label's vector.")] = None,
@@ -63,7 +71,8 @@ def fit(
     peak memory of each step and what was chosen.
 
     --l1, --l2, --passes and --storage are the regressor's, and choose the elastic net alone unless
-    --regressor names another one.
+    --regressor names another one. --model trains one of the systems that locole is compared with
+    instead, whose parameters are given by --set.
     """
     from locole.cli.steps import Steps
     from locole.cli.training import (
@@ -76,7 +85,13 @@ def fit(
 
     check_output(output, force=force)
     options = {"l1": l1, "l2": l2, "passes": passes, "storage": storage}
-    classifier = make_classifier(embedding, dim, regressor, options, seed=seed, jobs=jobs)
+    if kind == "locole" and not settings:
+        classifier = make_classifier(embedding, dim, regressor, options, seed=seed, jobs=jobs)
+    else:
+        from locole.cli.baselines import make_baseline
+
+        typed = {"embedding": embedding, "dim": dim, "regressor": regressor, **options}
+        classifier = make_baseline(kind, settings or [], typed, seed=seed, jobs=jobs)
     texts = TextOptions(analyzer, min_df, hash_size)
     check_settings(classifier, texts)
     reading = Reading.of(format, text_column, label_column, zero_based, labels)

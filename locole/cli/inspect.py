@@ -43,7 +43,6 @@ def _description(path: str, manifest: Any, model: Any) -> dict[str, Any]:
     from locole.cli.training import model_bytes
 
     classifier = getattr(model, "classifier_", model)
-    embedding = classifier.embedding_
     labels = model.classes_
     found: dict[str, Any] = {
         "model": path,
@@ -53,13 +52,7 @@ def _description(path: str, manifest: Any, model: Any) -> dict[str, Any]:
         "labels": len(labels),
         "first_labels": labels[:_SHOWN_LABELS],
         "features": int(classifier.n_features_in_),
-        "weight_learnt": classifier.weight_seen_,
-        "embedding": repr(embedding),
-        "outputs": embedding.real_dim,
-        "room_for_labels": embedding.capacity,
-        "decoder": classifier.decoder_.name,
-        "choice": getattr(classifier, "choice_", ""),
-        "regressor": _parameters(classifier.regressor_),
+        **_formula(classifier),
     }
     if model is not classifier:
         found["texts"] = _parameters(model.features_)
@@ -68,6 +61,22 @@ def _description(path: str, manifest: Any, model: Any) -> dict[str, Any]:
         for name, entry in manifest.arrays.items()
     }
     return found
+
+
+def _formula(classifier: Any) -> dict[str, Any]:
+    """Embedding, regressor and decoder; a baseline has none of them and is its own only part."""
+    if not hasattr(classifier, "embedding_"):
+        return {"baseline": _parameters(classifier)}
+    embedding = classifier.embedding_
+    return {
+        "weight_learnt": classifier.weight_seen_,
+        "embedding": repr(embedding),
+        "outputs": embedding.real_dim,
+        "room_for_labels": embedding.capacity,
+        "decoder": classifier.decoder_.name,
+        "choice": getattr(classifier, "choice_", ""),
+        "regressor": _parameters(classifier.regressor_),
+    }
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
@@ -91,7 +100,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 def _print(found: dict[str, Any]) -> None:
     from locole.cli.show import print_pairs, print_table, size
 
-    parts = {name: found.pop(name) for name in ("regressor", "texts") if name in found}
+    parts = {name: found.pop(name) for name in ("regressor", "baseline", "texts") if name in found}
     arrays = found.pop("arrays")
     shown = {name.replace("_", " "): value for name, value in found.items()}
     shown["made by"] = ", ".join(f"{name} {value}" for name, value in found["made_by"].items())

@@ -23,6 +23,7 @@ from locole.text import TextClassifier, TextFeatures
 __all__ = [
     "TextOptions",
     "check_output",
+    "check_seed",
     "check_settings",
     "make_classifier",
     "model_bytes",
@@ -63,21 +64,27 @@ def check_output(output: str, *, force: bool) -> None:
     read_manifest(output)
 
 
-def check_settings(classifier: LocoleClassifier, texts: TextOptions) -> None:
+def check_settings(classifier: Any, texts: TextOptions) -> None:
     """Try the settings on next to nothing, so that a wrong one is found before all is read."""
     if texts.min_df < 1:
         raise LocoleError(f"min_df must be at least 1, not {texts.min_df}.")
     features = TextFeatures(texts.analyzer, n_features=texts.n_features)
     X = features.fit_transform(["a b", "a c", "b d", "c d"])
-    trial = clone(classifier).set_params(verbose=0)
-    if not isinstance(trial.regressor, str):
-        trial.regressor.set_params(verbose=0)
+    trial = clone(classifier)
+    regressor = getattr(trial, "regressor", "")
+    _silence(trial, *([] if isinstance(regressor, str) else [regressor]))
     trial.fit(X, [0, 0, 1, 1])
 
 
 def model_bytes(path: str) -> int:
     """Size of a model on disk."""
     return sum(entry.stat().st_size for entry in os.scandir(path))
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that generators of random numbers refuse."""
+    if seed < 0:
+        raise LocoleError(f"the seed must not be negative, but is {seed}.")
 
 
 def make_classifier(
@@ -96,8 +103,7 @@ def make_classifier(
     >>> make_classifier("gold", 128, "auto", {"l2": 0.5}, seed=0, jobs=1).regressor
     ElasticNetRegressor(l2=0.5, verbose=1)
     """
-    if seed < 0:
-        raise LocoleError(f"the seed must not be negative, but is {seed}.")
+    check_seed(seed)
     given = {name: value for name, value in options.items() if value is not None}
     return LocoleClassifier(
         embedding=embedding,
@@ -127,13 +133,13 @@ def _regressor(name: str, given: dict[str, Any], seed: int) -> Any:
 
 
 def train_model(
-    path: str, reading: Reading, classifier: LocoleClassifier, texts: TextOptions, steps: Steps
+    path: str, reading: Reading, classifier: Any, texts: TextOptions, steps: Steps
 ) -> tuple[Any, dict[str, str]]:
     """Read, vectorise where rows are texts, and train.
 
     Returns
     -------
-    model : LocoleClassifier or TextClassifier
+    model : LocoleClassifier, TextClassifier or a baseline
     notes : dict
         For the manifest.
     """
@@ -157,19 +163,26 @@ def train_model(
     return model, notes
 
 
-def _train(classifier: LocoleClassifier, X: Any, y: Any, steps: Steps) -> None:
+def _train(classifier: Any, X: Any, y: Any, steps: Steps) -> None:
     with steps.run("train", "training") as record:
         classifier.fit(X, y)
-        embedding, regressor = classifier.embedding_, classifier.regressor_
-        _silence(classifier, regressor, *getattr(regressor, "parts", ()))
-        record["chosen"] = {
-            "embedding": repr(embedding),
-            "outputs": embedding.real_dim,
-            "regressor": type(regressor).__name__,
-            **_reasons(classifier),
-            **_reasons(regressor),
-        }
+        record["chosen"] = {**_formula(classifier), **_reasons(classifier)}
         record["summary"] = f"{len(classifier.classes_):,} labels" + _lines(record["chosen"])
+
+
+def _formula(classifier: Any) -> dict[str, Any]:
+    """Which parts a classifier has; from now on they are silent."""
+    if not hasattr(classifier, "regressor_"):
+        _silence(classifier)
+        return {"model": type(classifier).__name__}
+    embedding, regressor = classifier.embedding_, classifier.regressor_
+    _silence(classifier, regressor, *getattr(regressor, "parts", ()))
+    return {
+        "embedding": repr(embedding),
+        "outputs": embedding.real_dim,
+        "regressor": type(regressor).__name__,
+        **_reasons(regressor),
+    }
 
 
 def _silence(*estimators: Any) -> None:

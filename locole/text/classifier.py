@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from locole.classifier import LocoleClassifier
-from locole.exceptions import ModelFileError
+from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.rows import take
 from locole.text.features import TextFeatures
@@ -23,16 +23,28 @@ __all__ = ["TextClassifier"]
 _BLOCK_TEXTS = 8192
 
 
+@runtime_checkable
+class RowClassifier(Protocol):
+    """What may stand behind the features: a classifier of rows with the best labels and their scores."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from rows and their labels."""
+
+    def predict_topk(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
+        """Return the best ``k`` labels of each row, best first, and their scores."""
+
+
 @saved_as("text.classifier")
 class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
-    """`TextFeatures` and `LocoleClassifier` as one classifier of texts.
+    """`TextFeatures` and a classifier of rows as one classifier of texts.
 
     Parameters
     ----------
     features : TextFeatures, optional
         From texts to rows; by default ``TextFeatures()``.
-    classifier : LocoleClassifier, optional
-        From rows to labels; by default ``LocoleClassifier()``.
+    classifier : LocoleClassifier or a baseline, optional
+        From rows to labels; by default ``LocoleClassifier()``. Any classifier of sparse rows that has
+        `predict_topk` will do, such as those of `locole.baselines`.
 
     Attributes
     ----------
@@ -52,10 +64,10 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     array([['dog', 'cat']], dtype='<U3')
     """
 
-    _learnt: ClassVar = {"features_": TextFeatures, "classifier_": LocoleClassifier}
+    _learnt: ClassVar = {"features_": TextFeatures, "classifier_": RowClassifier}
 
     def __init__(
-        self, features: TextFeatures | None = None, classifier: LocoleClassifier | None = None
+        self, features: TextFeatures | None = None, classifier: RowClassifier | None = None
     ) -> None:
         self.features = features
         self.classifier = classifier
@@ -70,11 +82,13 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         y : array of shape (n_texts,)
             Labels of any kind that can be sorted.
         sample_weight : array of shape (n_texts,), optional
-            How much each text counts.
+            How much each text counts, for classifiers that take it.
         """
         features, classifier = self._parts()
         X = features.fit_transform(texts)
-        classifier.fit(X, y, sample_weight=sample_weight)
+        # Baselines have no weights to give.
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        classifier.fit(X, y, **weights)
         self.features_, self.classifier_ = features, classifier
         return self
 
@@ -100,9 +114,10 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         more = {"classes": classes, "sample_weight": sample_weight}
         if self.__sklearn_is_fitted__():
-            self.classifier_.partial_fit(self.features_.transform(texts), y, **more)
+            _learns_more(self.classifier_)(self.features_.transform(texts), y, **more)
             return self
         features, classifier = self._parts()
+        _learns_more(classifier)
         X = features.fit_transform(texts)
         classifier.partial_fit(X, y, **more)
         self.features_, self.classifier_ = features, classifier
@@ -149,7 +164,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     def _check_learnt(self) -> None:
         classifier, features = self.classifier_, self.features_
-        both = classifier.__sklearn_is_fitted__() and features.__sklearn_is_fitted__()
+        both = hasattr(classifier, "n_features_in_") and features.__sklearn_is_fitted__()
         if not both or classifier.n_features_in_ != features.n_columns_:
             raise ModelFileError("its text features and its classifier do not fit together")
 
@@ -160,3 +175,11 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
+
+
+def _learns_more(classifier: Any) -> Any:
+    """Method of a classifier that learns more rows."""
+    if not hasattr(classifier, "partial_fit"):
+        name = type(classifier).__name__
+        raise LocoleError(f"{name} cannot learn more rows: fit again with all the data.")
+    return classifier.partial_fit

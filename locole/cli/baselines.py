@@ -1,0 +1,81 @@
+"""Baselines by name for the command line: which there are, and their settings as they are typed."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import locole.baselines
+from locole.cli.training import check_seed
+from locole.exceptions import LocoleError
+from locole.io.state import kind_of
+
+__all__ = ["make_baseline"]
+
+
+def make_baseline(
+    name: str, settings: Sequence[str], typed: dict[str, Any], *, seed: int, jobs: int
+) -> Any:
+    """Make one of `locole.baselines` by its name in model files, with settings like ``passes=3``.
+
+    Parameters
+    ----------
+    name : str
+        Such as "centroids".
+    settings : list of str
+        Names of parameters and values; values are JSON, or else texts.
+    typed : dict
+        Options of locole's own model, which a baseline does not have.
+
+    Examples
+    --------
+    >>> make_baseline("centroids", [], {"embedding": "auto"}, seed=0, jobs=2)
+    Centroids(n_jobs=2)
+    """
+    check_seed(seed)
+    classes = _baselines()
+    if name not in classes:
+        if name == "locole":
+            raise LocoleError("--set is for baselines: name one by --model, or leave it out.")
+        names = ", ".join(classes)
+        raise LocoleError(f"unknown model {name!r}: take locole or one of {names}.")
+    for option, value in typed.items():
+        if value not in (None, "auto"):
+            raise LocoleError(f"the model {name} has no --{option}: leave it out.")
+    return classes[name](**_parameters(name, classes[name], settings, seed=seed, jobs=jobs))
+
+
+def _parameters(
+    name: str, made: Any, settings: Sequence[str], *, seed: int, jobs: int
+) -> dict[str, Any]:
+    known = inspect.signature(made).parameters
+    ready = {"random_state": seed, "n_jobs": jobs, "verbose": 1}
+    values = {key: value for key, value in ready.items() if key in known}
+    for setting in settings:
+        key, value = _setting(setting)
+        if key in ready:
+            raise LocoleError(f"{key} is no setting: there are --seed and --jobs for it.")
+        if key not in known:
+            names = ", ".join(key for key in known if key not in ready) or "none"
+            raise LocoleError(f"the model {name} has no setting {key!r}; it has {names}.")
+        values[key] = value
+    return values
+
+
+def _baselines() -> dict[str, Any]:
+    """Names in model files → classes."""
+    classes = [getattr(locole.baselines, name) for name in locole.baselines.__all__]
+    kinds = {kind_of(made()): made for made in classes if made is not locole.baselines.Baseline}
+    return {str(kind).removeprefix("baseline."): made for kind, made in kinds.items()}
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise LocoleError(f"--set takes NAME=VALUE, not {text!r}.")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
