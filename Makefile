@@ -12,7 +12,7 @@ PEERS_STAMP := $(PEERS)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench bench-linear bench-models bench-read bench-softmax bench-solver bench-storage demo clean
+.PHONY: help setup test lint format bench bench-baselines bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study demo plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ $(PEERS_STAMP): benchmarks/peers/requirements.txt benchmarks/peers/install.py co
 	$(PEERS)/bin/python benchmarks/peers/install.py
 	@touch $@
 
+bench-baselines: setup  ## the systems of locole.baselines side by side; saves benchmarks/records/baselines.json
+	$(BIN)/python benchmarks/bench_baselines.py --data $(DATA) $(ARGS)
+
 bench-solver: setup  ## scaling and memory of the elastic-net solver; saves benchmarks/records/solver.json
 	$(BIN)/python benchmarks/bench_solver.py
 
@@ -59,6 +62,16 @@ bench-read: setup  ## reading LIBSVM files against scikit-learn; saves benchmark
 
 bench-models: setup  ## a model of a gigabyte: save, load, first answer; saves benchmarks/records/models.json
 	$(BIN)/python benchmarks/bench_models.py
+
+bench-mlp: setup  ## a step of the network against the obvious torch program; saves benchmarks/records/mlp.json
+	$(BIN)/python benchmarks/bench_mlp.py $(ARGS)
+
+bench-study: setup  ## accuracy against time by loss, dim and family; saves benchmarks/records/study.json
+	$(BIN)/python benchmarks/bench_study.py --data $(DATA) $(ARGS)
+
+plots: setup  ## draw the figures of the documentation from the records
+	$(BIN)/pip install -q -c constraints.txt -e '.[plots]'
+	$(BIN)/python benchmarks/plots.py
 
 bench-softmax: setup  ## softmax over all labels against dense products; saves benchmarks/records/softmax.json
 	$(BIN)/python benchmarks/bench_softmax.py

@@ -35,6 +35,7 @@ from locole.mixing import best_of_both, scores_of_both
 from locole.profiles import Profiles
 from locole.regressors import (
     ElasticNetRegressor,
+    MLPRegressor,
     RegressorAdapter,
     SoftmaxRegressor,
     TargetRegressor,
@@ -55,6 +56,7 @@ _RECALL_ROWS = 512
 _REGRESSORS: dict[str, Any] = {
     "auto": ElasticNetRegressor,  # for small problems; otherwise see `locole.auto`
     "elastic_net": ElasticNetRegressor,
+    "mlp": MLPRegressor,
     "softmax": SoftmaxRegressor,
 }
 

@@ -118,8 +118,8 @@ def make_classifier(
 def _regressor(name: str, given: dict[str, Any], seed: int) -> Any:
     """Regressor of that name with these parameters, if it has them."""
     chosen = "elastic_net" if name == "auto" else name
-    words = "".join(word.capitalize() for word in chosen.split("_"))
-    kind = getattr(locole.regressors, f"{words}Regressor", None)
+    kinds = {kind.lower(): kind for kind in locole.regressors.__all__}
+    kind = getattr(locole.regressors, kinds.get(f"{chosen.replace('_', '')}regressor", ""), None)
     if kind is None:
         return name  # the classifier says which names there are
     known = inspect.signature(kind).parameters

@@ -92,7 +92,7 @@ def test_version(run):
         (["fit", "train.csv", "-o", "new", "--text-column", "1"], "--label-column"),
         (["fit", "new.txt", "-o", "new"], "no labels"),
         (["fit", "train.tsv", "-o", "new", "--format", "xls"], "unknown format 'xls'"),
-        (["fit", "train.svm", "-o", "new", "--regressor", "softmax", "--l1", "1"], "no --l1"),
+        (["fit", "train.svm", "-o", "new", "--regressor", "mlp", "--l1", "1"], "no --l1"),
         (["predict", "missing", "new.txt"], "cannot be loaded"),
         (["predict", "texts", "missing.txt"], "missing.txt: No such file"),
         (["predict", "texts", "test.svm"], "has numbers but the model takes texts"),

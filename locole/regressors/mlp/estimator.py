@@ -1,0 +1,402 @@
+"""A neural network with sparse input, as a regressor."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import numbers
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import saved_as
+from locole.regressors.base import (
+    LabelTargets,
+    TargetRegressor,
+    TargetsLike,
+    all_or_nothing,
+    as_targets,
+)
+from locole.regressors.elastic_net import ElasticNetRegressor
+from locole.regressors.mlp.recipes import Settings, resolve
+from locole.regressors.mlp.schedule import Schedule
+from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
+
+if TYPE_CHECKING:
+    from locole.regressors.mlp.checkpoint import Checkpoints
+    from locole.regressors.mlp.training import Rows
+
+__all__ = ["MLPRegressor"]
+
+# Logits of points of unit length begin with this factor.
+_FIRST_SCALE = 16.0
+
+
+@saved_as("regressor.mlp")
+class MLPRegressor(TargetRegressor):
+    """Neural network from sparse rows to points; needs torch: ``pip install 'locole[mlp]'``.
+
+    Rows of X go into the first layer as they are, non-zero by non-zero, and only weights of features
+    that a batch has are touched; what `torch.optim.Adamax` would have done to the others is made up
+    for when they are next needed. The result is that of dense Adamax, see ``docs/mlp.md``.
+
+    Parameters
+    ----------
+    recipe : {"default", "lshtc1", "dmoz", "odp", "odp_code"}
+        Settings by name: ours, or those of the paper for its three data sets (``"odp_code"``: the sizes
+        in its authors' code). All parameters below that are None are the recipe's.
+    hidden : int or sequence of int
+        Units of each hidden layer.
+    batch_size : int
+        Rows of a step.
+    epochs : int
+        Passes over the rows. The default recipe makes four, or as many as 500 steps take.
+    learning_rate : float
+        Of Adamax: how far a weight may move in a step, at most.
+    schedule : {"constant", "step", "cosine", "linear"}
+        How the rate falls; see `locole.regressors.mlp.schedule.rates`.
+    steps_at : sequence of int
+        Epochs after which a step schedule divides the rate by ten.
+    warm_up : float
+        Epochs in which the rate rises from zero.
+    loss : {"squared", "softmax"}
+        Half the squared distance to the label's vector, or cross-entropy over all labels.
+    normalise : bool
+        Whether points have unit length. With the softmax a factor of the logits is learnt then.
+    batch_norm : bool
+        Whether each hidden layer normalises its inputs over the batch.
+    dropout, feature_dropout : float
+        Part of the hidden units, and of the entries of X, that are left out at random.
+    label_smoothing : float
+        For the softmax: part of each target that is spread over all labels.
+    skip : bool
+        Whether a linear model from X to the points is added, and learnt together with the network.
+    start : {"random", "linear"}
+        What the linear part begins with: nothing, or the solution of an `ElasticNetRegressor`. Then
+        the network begins as that linear model.
+    validation : float
+        Part of the rows that is held out. Learning stops when their loss has not fallen for
+        ``patience`` epochs, and the best weights are kept, which takes the memory of another copy.
+    patience : int
+        See ``validation``.
+    first_layer : {"float32", "float16"}
+        How the weights of the first layer are kept, during and after training.
+    second_moment : {"weight", "row"}
+        Whether Adamax keeps a second moment for each weight of the first layer or for each feature.
+    checkpoint : path, optional
+        Folder in which the state of the fit is kept. A fit of the same data with the same settings
+        goes on from there, and ends with the same weights as one that was never interrupted.
+    checkpoint_every_s : float
+        Seconds between two checkpoints.
+    device : {"auto", "cpu", "cuda"}
+        ``"auto"`` is cuda where there is one.
+    random_state : int
+        Seed of the first weights, of the order of rows and of what is left out.
+    n_jobs : int, optional
+        Threads; the answer does not depend on it.
+    verbose : int
+        1 shows progress.
+
+    Attributes
+    ----------
+    first_ : array of shape (n_features, width)
+        Weights of the first layer and, behind them, of the linear part.
+    layers_ : dict of arrays
+        Everything else, by name.
+    settings_ : dict
+        What the recipe and the parameters came to.
+    history_ : list of dict
+        For each epoch ``loss``, ``wall_s``, ``examples_per_s``, ``learning_rate``, and
+        ``validation_loss`` if rows were held out.
+    rows_seen_ : int
+        Rows learnt from so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from locole import LocoleClassifier
+    >>> X, y = np.eye(6), np.arange(6)
+    >>> network = MLPRegressor(hidden=32, epochs=100, batch_size=2, learning_rate=0.01)
+    >>> LocoleClassifier(regressor=network).fit(X, y).predict(X)
+    array([0, 1, 2, 3, 4, 5])
+    """
+
+    _learnt: ClassVar = {
+        "n_outputs_": int,
+        "settings_": dict,
+        "first_": np.ndarray,
+        "layers_": dict,
+        "history_": list,
+        "rows_seen_": int,
+    }
+
+    def __init__(
+        self,
+        recipe: str = "default",
+        *,
+        hidden: Any = None,
+        batch_size: int | None = None,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        schedule: Schedule | None = None,
+        steps_at: Any = None,
+        warm_up: float | None = None,
+        loss: Literal["squared", "softmax"] | None = None,
+        normalise: bool | None = None,
+        batch_norm: bool | None = None,
+        dropout: float | None = None,
+        feature_dropout: float | None = None,
+        label_smoothing: float | None = None,
+        skip: bool | None = None,
+        start: Literal["random", "linear"] | None = None,
+        validation: float = 0.0,
+        patience: int = 2,
+        first_layer: Literal["float32", "float16"] = "float32",
+        second_moment: Literal["weight", "row"] = "weight",
+        checkpoint: Any = None,
+        checkpoint_every_s: float = 600.0,
+        device: Literal["auto", "cpu", "cuda"] = "auto",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.recipe = recipe
+        self.hidden = hidden
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.steps_at = steps_at
+        self.warm_up = warm_up
+        self.loss = loss
+        self.normalise = normalise
+        self.batch_norm = batch_norm
+        self.dropout = dropout
+        self.feature_dropout = feature_dropout
+        self.label_smoothing = label_smoothing
+        self.skip = skip
+        self.start = start
+        self.validation = validation
+        self.patience = patience
+        self.first_layer = first_layer
+        self.second_moment = second_moment
+        self.checkpoint = checkpoint
+        self.checkpoint_every_s = checkpoint_every_s
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # Fit ----------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    def fit(
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from scratch."""
+        settings = self._settings()
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
+        rows = self._rows(X, targets, sample_weight, settings)
+        held, rows = self._split(rows)
+        settings = settings.for_rows(rows.which.size)
+        shape = _shape(settings, X.shape[1], rows.targets.shape[1])
+        W = first_weights(shape, self.random_state)
+        arrays = initial(shape, self.random_state, scale=_FIRST_SCALE)
+        if settings.start == "linear":
+            self._start_linear(rows, shape, W, arrays)
+        # A feature that no row has says nothing.
+        W[np.bincount(rows.X.indices, minlength=X.shape[1]) == 0] = 0
+        if self.first_layer == "float16":
+            W = W.astype(np.float16).view(np.uint16)
+        self.history_: list[dict[str, float]] = []
+        self.rows_seen_ = 0
+        self._learn(rows, held, settings, shape, W, arrays, rate=1.0)
+        return self
+
+    def _start_linear(self, rows: Rows, shape: Shape, W: NDArray, arrays: Any) -> None:
+        """Fill the linear part with the elastic net's solution; the network adds nothing to it yet."""
+        linear = ElasticNetRegressor(
+            random_state=self.random_state, n_jobs=self.n_jobs, verbose=self.verbose
+        ).fit(rows.X, rows.own_targets, sample_weight=rows.weight)
+        part = slice(shape.hidden[0], shape.first_columns)
+        coef = linear.coef_
+        W[:, part] = coef.toarray() if sp.issparse(coef) else coef
+        last = len(shape.hidden)
+        arrays[f"weight{last}"][:] = 0
+        arrays[f"bias{last}"][:] = linear.intercept_
+
+    @all_or_nothing
+    def partial_fit(
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from more rows, starting from the weights as they are.
+
+        The learning rate is that of `fit` times the part of all rows seen that are new, so that a few
+        rows do not undo what many have taught.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, targets, sample_weight)
+        self._settings()
+        settings = _settings_from(self.settings_)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        rows = self._rows(X, targets, sample_weight, settings)
+        if rows.targets.shape[1] != self.n_outputs_:
+            raise LocoleError(
+                f"targets have {rows.targets.shape[1]} outputs, the model {self.n_outputs_}."
+            )
+        held, rows = self._split(rows)
+        share = rows.which.size / (self.rows_seen_ + rows.which.size)
+        # Copies: an interrupted fit leaves the old weights.
+        arrays = {name: np.array(array) for name, array in self.layers_.items()}
+        W = np.array(self.first_)
+        self._learn(rows, held, settings, self._shape, W, arrays, rate=share)
+        return self
+
+    def _rows(self, X: Any, targets: Any, sample_weight: Any, settings: Settings) -> Rows:
+        from locole.regressors.mlp.training import Rows
+
+        if settings.loss == "softmax" and not isinstance(targets, LabelTargets):
+            raise LocoleError(
+                "the softmax needs labels and their vectors, not an array of targets: take "
+                'loss="squared", or use the network as LocoleClassifier(regressor=...).'
+            )
+        X, targets = sp.csr_array(X), as_targets(targets)
+        if X.shape[0] != targets.shape[0]:
+            raise LocoleError(f"X has {X.shape[0]} rows but there are {targets.shape[0]} targets.")
+        index, weight = np.arange(X.shape[0]), None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            index = np.flatnonzero(weight > 0)
+            X, weight = X[index], weight[index]
+            weight = (weight / weight.mean()).astype(np.float32)
+        return Rows(X, index, weight, targets)
+
+    def _learn(
+        self, rows: Rows, held: Rows | None, settings: Settings, shape: Shape, W: NDArray,
+        arrays: Any, *, rate: float,
+    ) -> None:  # fmt: skip
+        from locole.regressors.mlp.fitting import Fit
+        from locole.regressors.mlp.training import Training
+
+        checkpoints = self._checkpoints(rows, settings, rate)
+        training = Training(
+            rows, settings, shape, W, arrays,
+            seed=self.random_state, row_moment=self.second_moment == "row", rate=rate,
+            device=self.device,
+        )  # fmt: skip
+        fit = Fit(training, held=held, patience=self.patience, checkpoints=checkpoints)
+        fit.run(n_jobs=self.n_jobs, description="learning" if self.verbose else None)
+        self.n_outputs_, self.settings_ = shape.n_outputs, dataclasses.asdict(settings)
+        self.first_, self.layers_ = W, arrays
+        self.history_ = [*self.history_, *fit.history]
+        self.rows_seen_ += rows.which.size
+
+    def _split(self, rows: Rows) -> tuple[Rows | None, Rows]:
+        """Rows held out, and those to learn from."""
+        n = rows.which.size
+        n_held = round(self.validation * n)
+        if n_held == 0:
+            return None, rows
+        if n_held >= n:
+            raise LocoleError(f"validation leaves none of the {n} rows: hold out fewer.")
+        order = np.random.default_rng([self.random_state, 3]).permutation(n)
+        return rows.take(np.sort(order[:n_held])), rows.take(np.sort(order[n_held:]))
+
+    def _checkpoints(self, rows: Rows, settings: Settings, rate: float) -> Checkpoints | None:
+        from locole.regressors.mlp.checkpoint import Checkpoints, fingerprint
+
+        if self.checkpoint is None:
+            return None
+        own = (self.random_state, self.validation, self.patience, self.first_layer)
+        owner = fingerprint(rows, settings, rate, *own, self.second_moment)
+        return Checkpoints(self.checkpoint, owner=owner, every_s=self.checkpoint_every_s)
+
+    def _settings(self) -> Settings:
+        """Check all parameters; what the recipe and they come to."""
+        names = [field.name for field in dataclasses.fields(Settings)]
+        settings = resolve(self.recipe, {name: getattr(self, name) for name in names})
+        _check_choice("first_layer", self.first_layer, ("float32", "float16"))
+        _check_choice("second_moment", self.second_moment, ("weight", "row"))
+        _check_choice("device", self.device, ("auto", "cpu", "cuda"))
+        _check_number("validation", self.validation, 0, 1)
+        _check_number("checkpoint_every_s", self.checkpoint_every_s, 0, np.inf)
+        if not isinstance(self.patience, numbers.Integral) or self.patience < 1:
+            raise LocoleError(f"patience must be a whole number of at least 1: {self.patience!r}.")
+        if importlib.util.find_spec("torch") is None:
+            raise LocoleError("networks need torch: pip install 'locole[mlp]'.")
+        return settings
+
+    # Predict ------------------------------------------------------------------------------------
+
+    @property
+    def _shape(self) -> Shape:
+        return _shape(_settings_from(self.settings_), self.n_features_in_, self.n_outputs_)
+
+    def predict(self, X: Any) -> NDArray:
+        """Points of shape (rows, n_outputs); torch is not needed.
+
+        With the softmax they are logits in disguise: ``Re⟨z, g_i⟩`` is the logit of label i.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        return forward(self._shape, self.layers_, product(sp.csr_array(X), self.first_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "first_")
+
+    def _check_learnt(self) -> None:
+        shape = self._shape
+        wanted = shape.arrays()
+        fits = (
+            self.first_.dtype in ("float32", "uint16")
+            and self.first_.shape == (shape.n_features, shape.width)
+            and set(self.layers_) == set(wanted)
+            and all(
+                isinstance(array, np.ndarray)
+                and array.dtype == np.float32
+                and array.shape == wanted[name]
+                for name, array in self.layers_.items()
+            )
+        )
+        if not fits:
+            raise ModelFileError("its network has arrays that do not fit together")
+
+
+def _shape(settings: Settings, n_features: int, n_outputs: int) -> Shape:
+    return Shape(
+        n_features,
+        settings.hidden,
+        n_outputs,
+        batch_norm=settings.batch_norm,
+        skip=settings.skip,
+        normalise=settings.normalise,
+        scaled=settings.normalise and settings.loss == "softmax",
+    )
+
+
+def _settings_from(values: dict[str, Any]) -> Settings:
+    """Settings that a model was made with; a file may say anything."""
+    return resolve("default", values)
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise LocoleError(f"unknown {name} {value!r}: take one of {', '.join(choices)}.")
+
+
+def _check_number(name: str, value: Any, low: float, high: float) -> None:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, numbers.Real)
+        or not low <= float(value) < high
+    ):
+        raise LocoleError(f"{name} must be a number from {low} to below {high}, not {value!r}.")

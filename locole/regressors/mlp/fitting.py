@@ -1,0 +1,176 @@
+"""A whole fit: epochs, validation, the best weights, checkpoints, and what happens on overflow."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from locole.exceptions import LocoleError, LocoleWarning
+from locole.regressors.mlp.checkpoint import Checkpoints
+from locole.regressors.mlp.training import LossOverflowError, Rows, Training
+
+__all__ = ["Fit"]
+
+# Weights of the last epoch are kept as well if they take no more than this.
+_SPARE_BYTES = 1 << 30
+
+
+class Fit:
+    """Runs a training to its end, or to where it should stop.
+
+    Parameters
+    ----------
+    training : Training
+        What is run.
+    held : Rows, optional
+        Rows that are not learnt, for early stopping.
+    patience : int
+        Epochs without a better loss of the rows held out after which learning stops.
+    checkpoints : Checkpoints, optional
+        Where the state is kept; a state found there is gone on from.
+
+    Attributes
+    ----------
+    history : list of dict
+        For each epoch ``loss``, ``wall_s``, ``examples_per_s``, ``learning_rate`` and, with rows held
+        out, ``validation_loss``.
+    """
+
+    def __init__(
+        self,
+        training: Training,
+        *,
+        held: Rows | None = None,
+        patience: int = 2,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
+        self.training, self.held, self.patience = training, held, patience
+        self.checkpoints = checkpoints
+        self.history: list[dict[str, float]] = []
+        self.kept: dict[str, Any] = {}
+        self.stopped = False
+
+    def run(self, *, n_jobs: int | None = None, description: str | None = None) -> None:
+        """Learn; the training then has the weights to be used."""
+        state = self.checkpoints.read() if self.checkpoints else None
+        if state is not None:
+            self.restore(state)
+        try:
+            self._epochs(n_jobs, description)
+        except LossOverflowError:
+            self._recover()
+        if self.held is not None and self.kept:
+            self._use_kept()
+        self._save(always=True)
+
+    def _epochs(self, n_jobs: int | None, description: str | None) -> None:
+        start, n = time.perf_counter(), self.training.rows.X.shape[0]
+        if self.stopped:
+            return
+        for loss in self.training.run(n_jobs=n_jobs, description=description):
+            if loss is not None:
+                now = time.perf_counter()
+                wall = max(now - start, 1e-9)
+                rate = float(self.training.rates[self.training.done - 1])
+                record = {"loss": loss, "wall_s": wall, "examples_per_s": n / wall}
+                self.history.append({**record, "learning_rate": rate})
+                self._judge(n_jobs)
+                start = time.perf_counter()
+            self._save()
+            if self.stopped:
+                return
+
+    def _judge(self, n_jobs: int | None) -> None:
+        """Keep the weights if they are the best so far, and stop if they have long not been."""
+        if self.held is None:
+            if self._size() <= _SPARE_BYTES:
+                self._keep(0.0)
+            return
+        loss = self.training.loss_on(self.held, n_jobs=n_jobs)
+        self.history[-1]["validation_loss"] = loss
+        if not self.kept or loss < self.kept["loss"]:
+            self._keep(loss)
+        self.stopped = len(self.history) - self.kept["epoch"] >= self.patience
+
+    def _size(self) -> int:
+        return self.training.layer.W.nbytes + sum(a.nbytes for a in self.training.arrays.values())
+
+    def _keep(self, loss: float) -> None:
+        if not self.kept:
+            arrays = {name: array.copy() for name, array in self.training.arrays.items()}
+            self.kept = {"first": self.training.layer.W.copy(), "arrays": arrays}
+        else:
+            self.kept["first"][:] = self.training.layer.W
+            for name, array in self.training.arrays.items():
+                self.kept["arrays"][name][:] = array
+        self.kept |= {"loss": loss, "epoch": len(self.history)}
+
+    def _use_kept(self) -> None:
+        self.training.layer.W[:] = self.kept["first"]
+        for name, array in self.training.arrays.items():
+            array[:] = self.kept["arrays"][name]
+
+    def _recover(self) -> None:
+        """Go back to weights that were good, and say so."""
+        epoch = len(self.history) + 1
+        if not self.history:
+            raise LocoleError(
+                "the loss overflows in the first epoch: take a smaller learning_rate, or scale the "
+                "rows of X to unit length."
+            ) from None
+        if self.kept:
+            self._use_kept()
+        self.stopped = True
+        kept = f"the end of epoch {self.kept['epoch']}" if self.kept else "just before"
+        warnings.warn(
+            f"the loss overflows in epoch {epoch}: learning has stopped, and the weights are those of "
+            f"{kept}. Take a smaller learning_rate.",
+            LocoleWarning,
+            stacklevel=5,
+        )
+
+    # State --------------------------------------------------------------------------------------
+
+    def _save(self, *, always: bool = False) -> None:
+        if self.checkpoints and (always or self.checkpoints.is_due):
+            self.checkpoints.write(self.state())
+
+    def state(self) -> dict[str, Any]:
+        """All that the rest of the fit depends on; arrays are not copied."""
+        training = self.training
+        training.network.pull()
+        return {
+            "layer": training.layer.state(),
+            "arrays": training.arrays,
+            "moments": training.network.moments,
+            "loss": training.loss,
+            "history": self.history,
+            "kept": self.kept,
+            "stopped": self.stopped,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a state, whose arrays are copied."""
+        training = self.training
+        training.layer.restore(state["layer"])
+        for name, array in training.arrays.items():
+            array[:] = state["arrays"][name]
+        for name, moments in training.network.moments.items():
+            moments[:] = state["moments"][name]
+        training.network.push()
+        training.loss, self.history = state["loss"], list(state["history"])
+        self.kept, self.stopped = _copied(state["kept"]), state["stopped"]
+
+
+def _copied(kept: dict[str, Any]) -> dict[str, Any]:
+    def copy(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: copy(item) for name, item in value.items()}
+        return np.array(value) if isinstance(value, np.ndarray) else value
+
+    result: dict[str, NDArray | Any] = copy(kept)
+    return result

@@ -1,0 +1,196 @@
+"""The dense layers in torch: loss of a batch, and gradients of everything that made it.
+
+Products are cut into blocks that do not depend on the number of threads, so neither do the weights;
+whatever else torch computes runs on one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from locole.blocks import slices
+from locole.kernels.sparse_layer import adamax
+from locole.regressors.mlp.momentum import BETAS, EPS
+from locole.regressors.mlp.shape import NORM_EPS, Arrays, Shape
+
+__all__ = ["Network", "Outcome", "one_thread"]
+
+# Rows of a batch, and rows of a weight matrix, that one task takes.
+_ROWS, _OUTPUTS = 64, 128
+# Numbers of an array that one task moves.
+_NUMBERS = 1 << 18
+# How far a batch moves the running mean and variance.
+_MOMENTUM = 0.1
+
+# Numbers that are none are found by their loss: no need for a warning.
+_QUIET = np.errstate(over="ignore", invalid="ignore")
+_BETAS = np.array(BETAS, dtype=np.float32)
+_EPS = np.float32(EPS)
+
+#: From points and rows to losses and their gradients.
+Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]
+
+
+class Outcome(NamedTuple):
+    """Sum of the losses of a batch, and the gradients of their mean."""
+
+    loss: float
+    first: Any
+    dense: dict[str, Any]
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether a step may be taken."""
+        return bool(np.isfinite(self.loss) and np.isfinite(float(self.first.sum())))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread: the last bit of a sum depends on their number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Network:
+    """Dense layers over a first layer that is computed elsewhere.
+
+    Parameters
+    ----------
+    shape : Shape
+        Sizes and switches.
+    arrays : dict of arrays
+        All dense numbers, shared with torch and changed in place.
+    loss : function
+        From points and numbers of rows to losses and their gradients.
+    dropout : float
+        Part of the hidden units that are left out of each row.
+    """
+
+    def __init__(self, shape: Shape, arrays: Arrays, loss: Loss, *, dropout: float = 0.0) -> None:
+        self.shape, self.arrays, self.loss, self.dropout = shape, arrays, loss, dropout
+        learnt = [name for name in arrays if not name.startswith("running")]
+        self.moments = {name: np.zeros((2, arrays[name].size), np.float32) for name in learnt}
+        self.tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        for name in learnt:
+            self.tensors[name].requires_grad_()
+
+    def learn(self, A: Any, rows: NDArray, rng: np.random.Generator, apply: Any) -> Outcome:
+        """Loss and gradients of a batch, whose rows times the first layer are A."""
+        leaf = self._leaf(A)
+        Z = self._points(leaf, rng, apply)
+        total = _Losses.apply(Z, lambda Z: self._losses(Z, rows, apply))
+        wanted = [leaf, *(self.tensors[name] for name in self.moments)]
+        first, *dense = torch.autograd.grad(total / len(A), wanted)
+        return Outcome(float(total.detach()), first, dict(zip(self.moments, dense, strict=True)))
+
+    def _leaf(self, A: Any) -> Any:
+        return torch.from_numpy(A).requires_grad_()
+
+    def update(self, gradients: dict[str, Any], pace: float, apply: Any) -> None:
+        """Take a step of Adamax."""
+        for name, gradient in gradients.items():
+            array, (m, u) = self.arrays[name].reshape(-1), self.moments[name]
+            self._move(array, m, u, gradient.numpy().reshape(-1), np.float32(pace), apply)
+
+    def _move(self, w: Any, m: Any, u: Any, g: Any, pace: np.float32, apply: Any) -> None:
+        def move(part: slice) -> None:
+            adamax(w[part], m[part], u[part], g[part], _BETAS, _EPS, pace)
+
+        list(apply(move, slices(w.size, _NUMBERS)))
+
+    def pull(self) -> None:
+        """Bring all numbers back to ``arrays`` and ``moments``, where they are already."""
+
+    def push(self) -> None:
+        """Take all numbers from ``arrays`` and ``moments``, where they are already."""
+
+    def _points(self, A: Any, rng: np.random.Generator, apply: Any) -> Any:
+        shape, t = self.shape, self.tensors
+        H = A[:, : shape.hidden[0]] + t["bias0"]
+        for i in range(1, len(shape.hidden) + 1):
+            if shape.batch_norm:
+                H = functional.batch_norm(
+                    H, t[f"running_mean{i}"], t[f"running_var{i}"], t[f"gain{i}"], t[f"shift{i}"],
+                    training=True, momentum=_MOMENTUM, eps=NORM_EPS,
+                )  # fmt: skip
+            H = functional.relu(H)
+            if self.dropout > 0:
+                H = H * _mask(H.shape, self.dropout, rng).to(H.device)
+            H = self._product(H, t[f"weight{i}"], apply) + t[f"bias{i}"]
+        if shape.skip:
+            H = H + A[:, shape.hidden[0] : shape.first_columns]
+        if shape.normalise:
+            H = functional.normalize(H, dim=1)
+        return H * t["log_scale"].exp() if shape.scaled else H
+
+    def _product(self, H: Any, V: Any, apply: Any) -> Any:
+        return _Product.apply(H, V, apply)
+
+    def _losses(self, Z: NDArray, rows: NDArray, apply: Any) -> tuple[NDArray, NDArray]:
+        @_QUIET
+        def losses(part: slice) -> tuple[NDArray, NDArray]:
+            return self.loss(Z[part], rows[part])
+
+        made = list(apply(losses, slices(len(Z), _ROWS)))
+        return np.concatenate([loss for loss, _ in made]), np.concatenate([g for _, g in made])
+
+
+def _mask(size: Any, drop: float, rng: np.random.Generator) -> Any:
+    kept = rng.random(tuple(size), dtype=np.float32) >= drop
+    return torch.from_numpy(kept.astype(np.float32) / np.float32(1 - drop))
+
+
+class _Losses(torch.autograd.Function):
+    """Sum of losses that come with their gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, Z: Any, losses: Any) -> Any:
+        loss, gradient = losses(Z.detach().cpu().numpy())
+        gradient = torch.from_numpy(np.ascontiguousarray(gradient, dtype=np.float32))
+        ctx.save_for_backward(gradient.to(Z.device))
+        return torch.tensor(float(loss.sum(dtype=np.float64)), dtype=torch.float64)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Any) -> Any:
+        (gradient,) = ctx.saved_tensors
+        return gradient * slopes[0].item(), None
+
+
+class _Product(torch.autograd.Function):
+    """``H @ V.T`` and its gradients, in blocks of rows."""
+
+    @staticmethod
+    def forward(ctx: Any, H: Any, V: Any, apply: Any) -> Any:
+        ctx.save_for_backward(H, V)
+        ctx.share = apply
+        return torch.from_numpy(_by_rows(H.detach().numpy(), V.detach().numpy().T, _ROWS, apply))
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Any) -> Any:
+        H, V = (tensor.detach().numpy() for tensor in ctx.saved_tensors)
+        G = slopes[0].numpy()
+        back = _by_rows(G, V, _ROWS, ctx.share)
+        slope = _by_rows(G.T, H, _OUTPUTS, ctx.share)
+        return torch.from_numpy(back), torch.from_numpy(slope), None
+
+
+def _by_rows(left: NDArray, right: NDArray, size: int, apply: Any) -> NDArray:
+    out = np.empty((left.shape[0], right.shape[1]), dtype=np.float32)
+
+    @_QUIET
+    def fill(part: slice) -> None:
+        np.matmul(left[part], right, out=out[part])
+
+    list(apply(fill, slices(left.shape[0], size)))
+    return out

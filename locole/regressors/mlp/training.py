@@ -1,0 +1,197 @@
+"""The loop over epochs and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from locole.blocks import map_blocks, n_threads, workers
+from locole.progress import track
+from locole.regressors.base import TargetsLike
+from locole.regressors.mlp.batches import Batch, Grouper, Orders, ahead
+from locole.regressors.mlp.device import DeviceLayer, DeviceNetwork, choose_device
+from locole.regressors.mlp.network import Network, one_thread
+from locole.regressors.mlp.recipes import Settings
+from locole.regressors.mlp.schedule import rates
+from locole.regressors.mlp.shape import Shape, forward, product
+from locole.regressors.mlp.sparse_layer import SparseLayer
+
+__all__ = ["LossOverflowError", "Rows", "Training", "losses_of"]
+
+_HELD_ROWS = 512
+
+
+class LossOverflowError(ArithmeticError):
+    """The loss of a batch, or its gradient, is no finite number."""
+
+
+class Rows(NamedTuple):
+    """What is learnt from: rows of positive weight and their targets."""
+
+    X: sp.csr_array
+    which: NDArray[np.int64]
+    weight: NDArray[np.float32] | None
+    targets: TargetsLike
+
+    @property
+    def own_targets(self) -> TargetsLike:
+        """Targets of these rows only."""
+        return _Some(self.targets, self.which)
+
+    def take(self, rows: NDArray[np.int64]) -> Rows:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(self.X[rows], self.which[rows], weight, self.targets)
+
+
+class _Some:
+    """Targets of some rows."""
+
+    def __init__(self, targets: TargetsLike, which: NDArray[np.int64]) -> None:
+        self._all, self._which = targets, which
+        self.codes = targets.codes[which]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._which.size, self._all.shape[1]
+
+    def rows(self, index: slice | NDArray) -> NDArray:
+        return self._all.rows(self._which[index])
+
+    def table(self, start: int, stop: int) -> NDArray:
+        return self._all.table(start, stop)
+
+
+def losses_of(rows: Rows, settings: Settings) -> Callable[[NDArray, NDArray], tuple]:
+    """Return the function from points and numbers of rows to losses and their gradients."""
+    targets: Any = rows.targets
+    if settings.loss == "softmax":
+        softmax = targets.softmax(label_smoothing=settings.label_smoothing)
+
+    def losses(Z: NDArray, some: NDArray) -> tuple[NDArray, NDArray]:
+        index = rows.which[some]
+        if settings.loss == "softmax":
+            loss, slope = softmax(np.ascontiguousarray(Z), targets.codes[index])
+        else:
+            slope = Z - targets.rows(index).astype(np.float32, copy=False)
+            loss = np.square(slope).sum(axis=1) / 2
+        if rows.weight is None:
+            return loss, slope
+        weight = rows.weight[some]
+        return loss * weight, slope * weight[:, None]
+
+    return losses
+
+
+class Training:
+    """Everything that changes while a network learns, and the steps that change it.
+
+    Randomness is a function of the seed and the number of the step, so the state is arrays and counts.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        settings: Settings,
+        shape: Shape,
+        W: NDArray,
+        arrays: dict[str, NDArray[np.float32]],
+        *,
+        seed: int,
+        row_moment: bool = False,
+        rate: float = 1.0,
+        device: str = "cpu",
+    ) -> None:
+        self.rows, self.settings, self.shape, self.seed = rows, settings, shape, seed
+        self.orders = Orders(rows.X.shape[0], settings.batch_size, seed)
+        settings = settings.for_rows(rows.X.shape[0])
+        self.n_epochs = settings.epochs or 0
+        self.rates = rate * rates(
+            settings.schedule,
+            settings.learning_rate,
+            n_epochs=self.n_epochs,
+            n_batches=self.orders.n_batches,
+            steps_at=settings.steps_at,
+            warm_up=settings.warm_up,
+        )
+        self.arrays = arrays
+        self._place(W, losses_of(rows, settings), row_moment, choose_device(device))
+        self.loss = 0.0
+
+    def _place(self, W: NDArray, losses: Any, row_moment: bool, device: str | None) -> None:
+        layer: dict[str, Any] = {"n_steps": self.rates.size, "row_moment": row_moment}
+        dropout = self.settings.dropout
+        self.layer: SparseLayer | DeviceLayer
+        if device is None:
+            self.layer = SparseLayer(W, **layer)
+            self.network = Network(self.shape, self.arrays, losses, dropout=dropout)
+        else:
+            self.layer = DeviceLayer(W, **layer, device=device)
+            self.network = DeviceNetwork(
+                self.shape, self.arrays, losses, dropout=dropout, device=device
+            )
+
+    @property
+    def done(self) -> int:
+        """Steps so far."""
+        return self.layer.idle.done
+
+    def run(self, *, n_jobs: int | None, description: str | None) -> Iterator[float | None]:
+        """Go on to the end; yields None after each step and the mean loss after each epoch."""
+        n_batches, n = self.orders.n_batches, self.rows.X.shape[0]
+        grouper = Grouper(self.rows.X)
+        with workers(n_jobs) as apply, one_thread():
+            for epoch in range(self.done // n_batches, self.n_epochs):
+                batches = self.orders.epoch(epoch, start=self.done % n_batches)
+                numbered = list(enumerate(batches, start=self.done))
+                made = ahead(
+                    lambda item: self._batch(grouper, *item), numbered,
+                    threaded=n_threads(n_jobs) > 1,
+                )  # fmt: skip
+                for batch, rng in _shown(made, len(batches), description, epoch, self.n_epochs):
+                    self._step(batch, rng, apply)
+                    if self.done % n_batches:
+                        yield None
+                loss, self.loss = self.loss / n, 0.0
+                self.layer.settle(apply)
+                self.network.pull()
+                yield loss
+
+    def _batch(
+        self, grouper: Grouper, step: int, rows: NDArray[np.int64]
+    ) -> tuple[Batch, np.random.Generator]:
+        rng = np.random.default_rng([self.seed, 2, step])
+        return grouper(rows, drop=self.settings.feature_dropout, rng=rng), rng
+
+    def _step(self, batch: Batch, rng: np.random.Generator, apply: Any) -> None:
+        A = self.layer.product(batch, apply)
+        outcome = self.network.learn(A, batch.rows, rng, apply)
+        if not outcome.is_finite:
+            raise LossOverflowError
+        rate = float(self.rates[self.done])
+        pace = self.layer.update(batch, outcome.first, rate, apply)
+        self.network.update(outcome.dense, pace, apply)
+        self.loss += outcome.loss
+
+    def loss_on(self, held: Rows, *, n_jobs: int | None) -> float:
+        """Mean loss of other rows, with the weights at the end of an epoch."""
+        losses, n = losses_of(held, self.settings), held.X.shape[0]
+
+        @np.errstate(over="ignore", invalid="ignore")
+        def loss(part: slice) -> float:
+            Z = forward(self.shape, self.arrays, product(held.X[part], self.layer.W))
+            return float(losses(Z, np.arange(part.start, part.stop))[0].sum(dtype=np.float64))
+
+        return sum(map_blocks(loss, n, block=_HELD_ROWS, n_jobs=n_jobs)) / n
+
+
+def _shown(
+    items: Iterator[Any], n: int, description: str | None, epoch: int, n_epochs: int
+) -> Iterator[Any]:
+    if description is None:
+        return items
+    return track(items, f"{description}, epoch {epoch + 1} of {n_epochs}", total=n)

@@ -1,0 +1,512 @@
+"""MLPRegressor: recipes, options, checkpoints, overflow, files, errors, a classifier with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import prototypes, words
+from same import assert_same_bits
+from sklearn.exceptions import NotFittedError
+
+from locole import LocoleClassifier, load
+from locole.embeddings import Gaussian, Kerdock
+from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
+from locole.io import read_model, write_model
+from locole.regressors import ElasticNetRegressor, MLPRegressor, RegressorAdapter
+from locole.regressors.mlp import checkpoint, fitting, network
+from locole.regressors.mlp.recipes import RECIPES, Settings, resolve
+from locole.regressors.mlp.training import Training
+from locole.targets import Targets
+
+X_WORDS, Y_WORDS = words(n_samples=200)
+EMBEDDING = Kerdock(40, dim=64)
+TARGETS = Targets(Y_WORDS, EMBEDDING)
+
+
+def small(**parameters):
+    defaults = {"hidden": 24, "epochs": 3, "batch_size": 32, "learning_rate": 0.02}
+    return MLPRegressor(**{**defaults, "start": "random", **parameters})
+
+
+def learnt(model):
+    losses = [record["loss"] for record in model.history_]
+    return [model.first_, model.layers_, losses, model.rows_seen_]
+
+
+# --- recipes ---
+
+
+def test_recipes_are_the_papers():
+    """Sizes, batches, epochs, rate and falls as the specification lists them."""
+    table = {
+        "lshtc1": ((4096,), 128, 5, (2,), False),
+        "dmoz": ((2500,), 256, 5, (2, 4), False),
+        "odp": ((1024, 16384, 8192), 2048, 20, (10,), True),
+        "odp_code": ((2048, 32768, 16384), 2048, 20, (10,), True),
+    }
+    for name, (hidden, batch, epochs, steps_at, batch_norm) in table.items():
+        recipe = RECIPES[name]
+        assert (recipe.hidden, recipe.batch_size, recipe.epochs) == (hidden, batch, epochs)
+        assert (recipe.schedule, recipe.steps_at) == ("step", steps_at)
+        assert (recipe.batch_norm, recipe.normalise, recipe.loss) == (batch_norm, True, "squared")
+        assert recipe.learning_rate == 1e-3
+        assert not any([recipe.skip, recipe.dropout, recipe.feature_dropout, recipe.warm_up])
+    assert set(RECIPES) == {*table, "default"}
+
+
+def test_what_is_given_comes_before_the_recipe():
+    model = MLPRegressor("lshtc1", hidden=16, epochs=2).fit(X_WORDS, TARGETS)
+    expected = dataclasses.replace(RECIPES["lshtc1"], hidden=(16,), epochs=2)
+    assert model.settings_ == dataclasses.asdict(expected)
+    assert [record["learning_rate"] for record in model.history_] == [1e-3, 1e-3]
+    np.testing.assert_allclose(np.linalg.norm(model.predict(X_WORDS), axis=1), 1, rtol=1e-5)
+
+
+def test_every_recipe_is_valid_and_every_parameter_reaches_it():
+    names = {field.name for field in dataclasses.fields(Settings)}
+    assert names < set(MLPRegressor().get_params())
+    for name in RECIPES:
+        assert resolve(name, dict.fromkeys(names)) == RECIPES[name]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "epochs"), [(1, 500), (256, 500), (257, 250), (25_600, 5), (10**6, 4)]
+)
+def test_few_rows_are_met_more_often(n_rows, epochs):
+    assert RECIPES["default"].for_rows(n_rows).epochs == epochs
+    assert RECIPES["dmoz"].for_rows(n_rows) is RECIPES["dmoz"]
+
+
+def test_a_network_without_a_linear_part_starts_at_random():
+    assert resolve("default", {}).start == "linear"
+    assert resolve("default", {"skip": False}).start == "random"
+
+
+# --- what it learns ---
+
+
+def test_learns_what_no_linear_model_can():
+    """The label is whether two features are equal."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (600, 2))
+    y = bits[:, 0] ^ bits[:, 1]
+    X = np.hstack([bits, 1 - bits]).astype(np.float64)
+    network = LocoleClassifier(regressor=small(loss="squared", epochs=20))
+    assert network.fit(X, y).score(X, y) == 1.0
+    assert LocoleClassifier(regressor="elastic_net").fit(X, y).score(X, y) < 0.8
+
+
+@pytest.mark.parametrize("loss", ["squared", "softmax"])
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("skip", [True, False])
+def test_classifies(loss, normalise, skip):
+    X, y = words(n_samples=800)
+    network = small(loss=loss, normalise=normalise, skip=skip, hidden=64, epochs=7)
+    classifier = LocoleClassifier("kerdock", regressor=network).fit(X[:600], y[:600])
+    assert classifier.score(X[600:], y[600:]) > 0.9
+    losses = [record["loss"] for record in classifier.regressor_.history_]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_by_name():
+    X, y = words(n_samples=600)
+    classifier = LocoleClassifier("kerdock", regressor="mlp").fit(X[:500], y[:500])
+    assert isinstance(classifier.regressor_, MLPRegressor)
+    assert classifier.score(X[500:], y[500:]) > 0.5
+
+
+def test_ordinary_targets():
+    """Squared loss takes any array of numbers."""
+    X, _ = prototypes(n_samples=300, n_features=10)
+    Y = np.stack([X[:, 0] + X[:, 1], np.abs(X[:, 2])], axis=1)
+    model = small(loss="squared", normalise=False, epochs=40, hidden=64).fit(X, Y)
+    assert np.square(model.predict(X) - Y).mean() < 0.05 * Y.var(axis=0).mean()
+
+
+def test_the_factor_of_the_logits_is_learnt():
+    model = small(loss="softmax", normalise=True).fit(X_WORDS, TARGETS)
+    length = float(np.exp(model.layers_["log_scale"])[0])
+    assert length != pytest.approx(16)
+    np.testing.assert_allclose(np.linalg.norm(model.predict(X_WORDS), axis=1), length, rtol=1e-5)
+
+
+@pytest.mark.parametrize("option", [{"first_layer": "float16"}, {"second_moment": "row"}], ids=str)
+def test_options_that_save_memory_learn_as_well(option):
+    X, y = words(n_samples=800)
+    network = small(loss="squared", normalise=True, hidden=64, epochs=8, **option)
+    classifier = LocoleClassifier("kerdock", regressor=network).fit(X[:600], y[:600])
+    assert classifier.score(X[600:], y[600:]) > 0.9
+
+
+def test_features_that_no_row_has_weigh_nothing():
+    wider = sp.csr_array(sp.hstack([X_WORDS, sp.csr_array((200, 3))]))
+    model = small().fit(wider, TARGETS)
+    assert (model.first_[-3:] == 0).all()
+    met = np.unique(X_WORDS.indices)
+    assert (np.abs(model.first_[met]).max(axis=1) > 0).all()
+
+
+def test_the_linear_start_is_the_elastic_net():
+    """With a rate of zero nothing else is learnt; rows held out are not looked at."""
+    model = small(start="linear", skip=True, normalise=False, loss="squared", learning_rate=0.0)
+    linear = ElasticNetRegressor()
+    for X, targets in ((X_WORDS, TARGETS), (prototypes()[0], prototypes()[0][:, :5] ** 2)):
+        expected = linear.fit(X, targets).predict(X)
+        found = model.fit(X, targets).predict(X)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    poisoned = np.where(np.arange(300) % 2, 1.0, 1e6)[:, None] * prototypes()[0][:, :2]
+    model.set_params(validation=0.5).fit(prototypes()[0], poisoned)
+    held = np.random.default_rng([0, 3]).permutation(300)[:150]
+    kept = np.setdiff1d(np.arange(300), held)
+    expected = linear.fit(prototypes()[0][kept], poisoned[kept]).predict(prototypes()[0])
+    found = model.predict(prototypes()[0])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+# --- early stopping ---
+
+
+def test_learning_stops_when_it_no_longer_pays():
+    """Labels at random: the loss of rows held out soon rises, and the best weights are kept."""
+    rng = np.random.default_rng(0)
+    targets = Targets(rng.integers(0, 40, 200), EMBEDDING)
+    model = small(epochs=40, validation=0.25, patience=3, loss="softmax", schedule="constant")
+    model.fit(X_WORDS, targets)
+    history = [record["validation_loss"] for record in model.history_]
+    best = int(np.argmin(history))
+    assert len(history) == best + 1 + 3 < 40
+    assert model.rows_seen_ == 150
+    shorter = small(epochs=best + 1, validation=0.25, patience=40, loss="softmax")
+    shorter.set_params(schedule="constant").fit(X_WORDS, targets)
+    assert_same_bits(shorter.first_, model.first_)
+    assert_same_bits(shorter.layers_, model.layers_)
+
+
+# --- overflow ---
+
+
+def test_overflow_keeps_the_last_good_weights(monkeypatch):
+    """The loss becomes infinite in the third epoch."""
+    step = Training._step
+
+    def breaking(self, batch, rng, apply):
+        if self.done >= 2 * self.orders.n_batches + 1:
+            self.layer.W[:] = np.inf
+        step(self, batch, rng, apply)
+
+    good = small(epochs=2, schedule="constant").fit(X_WORDS, TARGETS)
+    monkeypatch.setattr(Training, "_step", breaking)
+    message = r"overflows in epoch 3: .*those of the end of epoch 2\. Take a smaller learning_rate"
+    with pytest.warns(LocoleWarning, match=message):
+        model = small(epochs=5, schedule="constant").fit(X_WORDS, TARGETS)
+    assert_same_bits(learnt(model)[:2], learnt(good)[:2])
+    assert len(model.history_) == 2
+
+
+def test_overflow_without_room_for_a_copy(monkeypatch):
+    """The step that would overflow is not taken, so all weights are numbers."""
+    monkeypatch.setattr(fitting, "_SPARE_BYTES", 0)
+    original, calls = network.Network.learn, []
+
+    def breaking(self, *args):
+        calls.append(1)
+        outcome = original(self, *args)
+        return outcome._replace(loss=np.inf) if len(calls) > 10 else outcome
+
+    monkeypatch.setattr(network.Network, "learn", breaking)
+    with pytest.warns(LocoleWarning, match="those of just before"):
+        model = small(epochs=5).fit(X_WORDS, TARGETS)
+    assert np.isfinite(model.predict(X_WORDS)).all()
+
+
+def test_overflow_at_once_is_an_error():
+    huge = sp.csr_array(X_WORDS * 1e37)
+    with pytest.raises(LocoleError, match=r"overflows in the first epoch: take a smaller"):
+        small(loss="squared", normalise=False).fit(huge, TARGETS)
+
+
+# --- checkpoints ---
+
+SCRIPT = """
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from problems import words
+from locole.embeddings import Kerdock
+from locole.regressors import MLPRegressor
+from locole.targets import Targets
+X, y = words(n_samples=200)
+model = MLPRegressor(
+    hidden=24, epochs=4000, batch_size=32, learning_rate=0.02, dropout=0.2, feature_dropout=0.1,
+    loss="softmax", normalise=True, checkpoint=sys.argv[2], checkpoint_every_s=0.0,
+)
+model.fit(X, Targets(y, Kerdock(40, dim=64)))
+"""
+
+
+def steps_done(folder):
+    """Steps of the checkpoint in a folder that another process replaces all the time."""
+    try:
+        return len(read_model(folder).state["layer"]["sums"]) - 1
+    except ModelFileError:
+        return 0
+
+
+def test_killed_and_resumed_with_the_same_weights(tmp_path):
+    """SIGKILL in the middle of an epoch; the fit that goes on ends with the bits of a whole one."""
+    folder = tmp_path / "checkpoint"
+    command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parents[1]), str(folder)]
+    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    try:
+        end = time.monotonic() + 300
+        while steps_done(folder) < 10:
+            assert process.poll() is None, "the fit has ended by itself"
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert process.returncode == -signal.SIGKILL
+    done = steps_done(folder)
+    epochs = 4000
+    assert 0 < done < epochs * 7
+    # The rest of 4,000 epochs would take minutes: it stops after the same steps in both fits.
+    last = done + 16
+    parameters = {
+        "hidden": 24, "epochs": epochs, "batch_size": 32, "learning_rate": 0.02, "dropout": 0.2,
+        "feature_dropout": 0.1, "loss": "softmax", "normalise": True,
+    }  # fmt: skip
+    resumed = state_after(last, MLPRegressor(**parameters, checkpoint=folder))
+    whole = state_after(last, MLPRegressor(**parameters))
+    assert_same_bits(resumed["layer"], whole["layer"])
+    assert_same_bits(resumed["arrays"], whole["arrays"])
+    assert_same_bits(resumed["moments"], whole["moments"])
+
+
+class Enough(Exception):  # noqa: N818
+    """The fit has come far enough."""
+
+
+def state_after(n_steps, model):
+    """State of a fit after so many steps."""
+    found = {}
+    save = fitting.Fit._save
+
+    def looking(self, *, always=False):
+        if self.training.done == n_steps:
+            found.update(fitting._copied(self.state()))
+            raise Enough
+        save(self, always=always)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting.Fit, "_save", looking)
+        with pytest.raises(Enough):
+            model.fit(X_WORDS, TARGETS)
+    return found
+
+
+@pytest.mark.parametrize("stop_at", [1, 7, 12])
+@pytest.mark.parametrize(
+    "option",
+    [{}, {"validation": 0.2}, {"second_moment": "row", "first_layer": "float16"}],
+    ids=str,
+)
+def test_interrupted_anywhere_and_resumed(tmp_path, monkeypatch, stop_at, option):
+    option = {"dropout": 0.1, "feature_dropout": 0.1, **option}
+    whole = small(**option).fit(X_WORDS, TARGETS)
+    save = fitting.Fit._save
+
+    def stopping(self, *, always=False):
+        save(self, always=always)
+        if self.training.done == stop_at:
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "checkpoint"
+    model = small(**option, checkpoint=folder, checkpoint_every_s=0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting.Fit, "_save", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X_WORDS, TARGETS)
+    model.fit(X_WORDS, TARGETS)
+    assert_same_bits(learnt(model), learnt(whole))
+    # A fit that is done is not done again.
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "_step", None)
+        again = model.fit(X_WORDS, TARGETS)
+    assert_same_bits(learnt(again), learnt(whole))
+
+
+def test_a_checkpoint_belongs_to_its_data_and_settings(tmp_path):
+    folder = tmp_path / "checkpoint"
+    small(checkpoint=folder).fit(X_WORDS, TARGETS)
+    message = r"belongs to other data or settings: take another folder, or remove it"
+    others = [
+        (small(epochs=4), X_WORDS, TARGETS, None),
+        (small(random_state=1), X_WORDS, TARGETS, None),
+        (small(), sp.csr_array(X_WORDS * 2), TARGETS, None),
+        (small(), X_WORDS, Targets(Y_WORDS[::-1].copy(), EMBEDDING), None),
+        (small(), X_WORDS, Targets(Y_WORDS, Gaussian(40, dim=64)), None),
+        (small(), X_WORDS, TARGETS, np.arange(1.0, 201.0)),
+    ]
+    for model, X, targets, weight in others:
+        with pytest.raises(LocoleError, match=message):
+            model.set_params(checkpoint=folder).fit(X, targets, sample_weight=weight)
+    small(checkpoint=folder, n_jobs=2, verbose=1).fit(X_WORDS, TARGETS)
+    classifier = LocoleClassifier(regressor="elastic_net").fit(X_WORDS, Y_WORDS)
+    classifier.save(tmp_path / "model")
+    with pytest.raises(LocoleError, match=message):
+        small(checkpoint=tmp_path / "model").fit(X_WORDS, TARGETS)
+
+
+def test_checkpoints_are_written_now_and_then(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(checkpoint, "write_model", lambda *args: written.append(args))
+    small(checkpoint=tmp_path / "c", checkpoint_every_s=3600.0).fit(X_WORDS, TARGETS)
+    assert len(written) == 1  # at the end
+    small(checkpoint=tmp_path / "c", checkpoint_every_s=0.0).fit(X_WORDS, TARGETS)
+    assert len(written) == 1 + 3 * 7 + 1
+
+
+# --- files ---
+
+
+def test_saved_and_loaded_within_a_classifier(tmp_path):
+    network = small(skip=True, hidden=(24, 16), batch_norm=True, loss="squared")
+    classifier = LocoleClassifier("kerdock", regressor=network).fit(X_WORDS, Y_WORDS)
+    classifier.save(tmp_path / "m")
+    back = load(tmp_path / "m")
+    assert_same_bits(back.regressor_.predict(X_WORDS), classifier.regressor_.predict(X_WORDS))
+    assert back.regressor_.settings_ == classifier.regressor_.settings_
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"first_": np.zeros((300, 8), np.float32)},
+        {"first_": np.zeros((300, 32), np.float64)},
+        {"layers_": {}},
+        {"layers_": {"bias0": 3}},
+        {"settings_": {"hidden": (10**6,)}},
+        {"settings_": {"hidden": "many"}},
+        {"settings_": {"unheard_of": 1}},
+        {"n_outputs_": 63},
+    ],
+    ids=str,
+)
+def test_files_that_do_not_fit_together(tmp_path, damage):
+    model = small().fit(X_WORDS, TARGETS)
+    vars(model).update(damage)
+    write_model(tmp_path / "m", model)
+    with pytest.raises(ModelFileError):
+        read_model(tmp_path / "m")
+
+
+# --- without torch ---
+
+WITHOUT_TORCH = """
+import sys
+from importlib import util
+class NoTorch:
+    def find_spec(self, name, *others):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoTorch())
+util.find_spec = lambda name, find=util.find_spec: None if name == "torch" else find(name)
+import numpy as np
+from locole import LocoleClassifier, load
+from locole.regressors import MLPRegressor
+classifier = load(sys.argv[1])
+np.save(sys.argv[2], classifier.predict_topk(np.eye(300), k=3)[1])
+try:
+    MLPRegressor().fit(np.eye(3), np.eye(3))
+except ValueError as error:
+    print(error)
+LocoleClassifier(regressor="elastic_net").fit(np.eye(3), [0, 1, 2])
+"""
+
+
+def test_predicts_without_torch_and_says_what_to_install(tmp_path):
+    classifier = LocoleClassifier("kerdock", regressor=small()).fit(X_WORDS, Y_WORDS)
+    classifier.save(tmp_path / "m")
+    scores = tmp_path / "scores.npy"
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "m"), str(scores)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout == "networks need torch: pip install 'locole[mlp]'.\n"
+    expected = classifier.predict_topk(np.eye(300), k=3)[1]
+    assert_same_bits(np.load(scores), expected)
+
+
+def test_importing_the_package_does_not_import_torch():
+    code = "import sys, locole, locole.regressors; print('torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("parameters", "part"),
+    [
+        ({"recipe": "lshtc2"}, "unknown recipe 'lshtc2': take one of default, lshtc1"),
+        ({"recipe": None}, "unknown recipe None"),
+        ({"hidden": 0}, "hidden must be a whole number of at least 1, not 0"),
+        ({"hidden": ()}, "hidden is empty"),
+        ({"hidden": "64"}, "hidden must be a whole number"),
+        ({"hidden": 2.5}, "hidden must be one whole number or several, not 2.5"),
+        ({"epochs": True}, "epochs must be a whole number of at least 1, not True"),
+        ({"batch_size": 1.5}, "batch_size must be a whole number"),
+        ({"learning_rate": -1}, "learning_rate must be a number of at least 0, not -1"),
+        ({"learning_rate": np.nan}, "learning_rate must be a number"),
+        ({"warm_up": np.inf}, "warm_up must be a number"),
+        ({"dropout": 1.0}, "dropout must be below 1"),
+        ({"feature_dropout": -0.1}, "feature_dropout must be a number of at least 0"),
+        ({"label_smoothing": 1}, "label_smoothing must be below 1"),
+        ({"skip": 1}, "skip must be True or False, not 1"),
+        ({"loss": "hinge"}, "unknown loss 'hinge': take squared or softmax"),
+        ({"start": "cold"}, "unknown start 'cold': take random or linear"),
+        ({"start": "linear", "skip": False}, 'start="linear" fills the linear part'),
+        ({"schedule": "none"}, "unknown schedule 'none': take one of constant, step"),
+        ({"steps_at": (0,)}, "steps_at must be a whole number of at least 1, not 0"),
+        ({"validation": 1.0}, "validation must be a number from 0 to below 1"),
+        ({"validation": 0.998}, "validation leaves none of the 200 rows"),
+        ({"patience": 0}, "patience must be a whole number"),
+        ({"first_layer": "int8"}, "unknown first_layer 'int8': take one of float32, float16"),
+        ({"second_moment": "all"}, "unknown second_moment 'all'"),
+        ({"device": "tpu"}, "unknown device 'tpu': take one of auto, cpu, cuda"),
+        ({"checkpoint_every_s": "often"}, "checkpoint_every_s must be a number"),
+    ],
+)
+def test_bad_parameters(parameters, part):
+    with pytest.raises(LocoleError, match=part):
+        small(**parameters).fit(X_WORDS, TARGETS)
+
+
+def test_bad_data():
+    with pytest.raises(LocoleError, match=r'take loss="squared", or use the network as'):
+        small(loss="softmax").fit(X_WORDS, np.ones((200, 3)))
+    with pytest.raises(LocoleError, match="199 rows but there are 200 targets"):
+        small().fit(X_WORDS[:199], TARGETS)
+    with pytest.raises(ValueError, match=r"(?i)sample weights"):
+        small().fit(X_WORDS, TARGETS, sample_weight=np.zeros(200))
+    with pytest.raises(NotFittedError):
+        small().predict(X_WORDS)
+    with pytest.raises(LocoleError, match="NaN or infinity"):
+        small(loss="squared").fit(X_WORDS, np.full((200, 2), np.nan))
+    assert not isinstance(small(), RegressorAdapter)
+
+
+def test_progress_is_shown_on_standard_error(capsys):
+    small(verbose=1).fit(X_WORDS, TARGETS)
+    assert capsys.readouterr().out == ""
