@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from locole.targets import Targets
 
 __all__ = ["Assembled", "assemble", "is_worth_it"]
 
-_HELD_OUT = 4_000
+_HELD_OUT = 2_000
 _BLOCK_ROWS = 256
 #: Smaller problems are the elastic net's alone: there are too few rows to weigh anything with.
 _MIN_ROWS = 1_000
@@ -84,25 +85,23 @@ def assemble(
         experts["softmax"] = SoftmaxRegressor(**settings)
     for expert in experts.values():
         expert.fit(kept.X, kept.targets, sample_weight=kept.weight)
-    profiles = None
+    profiles = {}
     if _suit_profiles(problem.X):
-        profiles = Profiles().fit(kept.X, *_labels(kept))
-        profiles.tune(
-            kept.X, kept.targets.codes, kept.weight, seed=seed, n_jobs=n_jobs, verbose=verbose
-        )
+        profiles = _profiles(kept, seed=seed, n_jobs=n_jobs, verbose=verbose)
     trial = _Trial(held, decoder, experts, profiles, n_jobs)
-    weights = trial.weights().tolist()
+    weights = trial.weights()
     reason = trial.reason(weights)
-    regressor = _blend(list(experts.values()), weights[: len(experts)])
+    regressor = _blend(list(experts.values()), weights[: len(experts)].tolist())
     if not any(regressor.weights):
         regressor.parts[0].clear()
     elif n <= _REFIT_ROWS:
         regressor.fit(problem.X, problem.targets, sample_weight=problem.weight)
     else:
         regressor.partial_fit(held.X, held.targets, sample_weight=held.weight)
-    if profiles is None:
+    if not profiles:
         return Assembled(regressor, None, 0.0, reason)
-    return Assembled(regressor, profiles.add(held.X, *_labels(held)), weights[-1], reason)
+    profile_weight, joined = _joined(list(profiles.values()), weights[len(experts) :])
+    return Assembled(regressor, joined.add(held.X, *_labels(held)), profile_weight, reason)
 
 
 def _blend(experts: list[TargetRegressor], weights: list[float]) -> BlendRegressor:
@@ -113,6 +112,25 @@ def _blend(experts: list[TargetRegressor], weights: list[float]) -> BlendRegress
 
 def _suit_profiles(X: sp.csr_array) -> bool:
     return bool(X.data.size and X.data.min() >= 0)
+
+
+def _profiles(kept: Problem, *, seed: int, n_jobs: int | None, verbose: int) -> dict[str, Profiles]:
+    """Profiles with all features alike, and with features weighted."""
+    plain = Profiles().fit(kept.X, *_labels(kept))
+    tuned = copy.copy(plain)
+    settings: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "verbose": verbose}
+    tuned.tune(kept.X, kept.targets.codes, kept.weight, **settings)
+    return {"profiles": plain, "tuned profiles": tuned}
+
+
+def _joined(profiles: list[Profiles], weights: NDArray) -> tuple[float, Profiles]:
+    """One profile in place of a weighted sum: scores are linear in the features' weights."""
+    total = float(weights.sum())
+    joined = copy.copy(profiles[0])
+    if total > 0:
+        rows = [part.feature_weights_ for part in profiles]
+        joined.set_feature_weights((weights / total @ np.stack(rows)).astype(np.float32))
+    return total, joined
 
 
 def _labels(problem: Problem) -> tuple[NDArray, int, NDArray | None]:
@@ -127,7 +145,7 @@ class _Trial:
         held: Problem,
         decoder: Decoder,
         experts: dict[str, TargetRegressor],
-        profiles: Profiles | None,
+        profiles: dict[str, Profiles],
         n_jobs: int | None,
     ) -> None:
         embedding = held.targets.embedding
@@ -137,17 +155,15 @@ class _Trial:
             X = held.X[rows]
             points = [expert.predict(X) for expert in experts.values()]
             codes = np.hstack([decode(embedding, Z, k=k, decoder=decoder)[0] for Z in points])
-            said = []
-            if profiles is not None:
-                scan = profiles.scan(X, k, found=codes)
-                codes = np.hstack([codes, scan.codes])
-                said = [np.hstack([scan.at, scan.scores])]
+            for part in list(profiles.values())[-1:]:
+                codes = np.hstack([codes, part.scan(X, k).codes])
+            said = [part.scan(X, 1, found=codes).at for part in profiles.values()]
             scores = [point_scores(embedding, Z, codes) for Z in points] + said
             return codes, np.stack(scores, axis=-1)
 
         parts = map_blocks(candidates, held.X.shape[0], block=_BLOCK_ROWS, n_jobs=n_jobs)
         codes, self.scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        self.names = [*experts, *(["profiles"] if profiles is not None else [])]
+        self.names = [*experts, *profiles]
         self.right = codes == held.targets.codes[:, None]
         self.valid = ~repeated(codes)
         self.row_weights = held.weight
@@ -156,17 +172,17 @@ class _Trial:
         """Return a weight for each source."""
         return choose_weights(self.scores, self.right, self.valid, self.row_weights)
 
-    def accuracy(self, weights: list[float]) -> float:
+    def accuracy(self, weights: NDArray) -> float:
         """Part of the rows whose label comes first."""
         total = np.where(self.valid, self.scores @ weights, -np.inf)
         first = total.argmax(axis=1)[:, None]
         return float(np.take_along_axis(self.right, first, 1).mean())
 
-    def reason(self, weights: list[float]) -> str:
+    def reason(self, weights: NDArray) -> str:
         """Say what was chosen and why, in one line."""
         alone = [
             f"{name} {100 * self.accuracy(row):.1f} %"
-            for name, row in zip(self.names, np.eye(len(self.names)).tolist(), strict=True)
+            for name, row in zip(self.names, np.eye(len(self.names)), strict=True)
         ]
         shares = ", ".join(f"{w:.3g}" for w in weights)
         return (

@@ -79,11 +79,12 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     dim : int, optional
         Dimension for an embedding given by name; by default the family's choice.
     regressor : str or estimator
-        ``"elastic_net"`` (squared loss, the paper's), ``"softmax"`` (cross-entropy over all labels), or
-        any multi-output regressor of scikit-learn's kind, also a Pipeline, which is then given X as it
-        is. ``"auto"`` fits the elastic net, the softmax if there are ten rows for each label, and label
-        profiles if X has no negative entries, and weighs them by how likely they make the labels of up
-        to 4,000 rows held out, which they learn afterwards; ``choice_`` says what came out. With
+        ``"elastic_net"`` (squared loss, the paper's), ``"softmax"`` (cross-entropy over all labels),
+        ``"mlp"`` (a network; needs torch), or any multi-output regressor of scikit-learn's kind, also a
+        Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, the softmax if there
+        are ten rows for each label, and label profiles if X has no negative entries, and weighs them by
+        how likely they make the labels of up to 2,000 rows held out, which they learn afterwards;
+        ``choice_`` says what came out. With
         fewer than 1,000 rows or 257 features it is the elastic net alone.
     decoder : str or Decoder
         ``"auto"`` picks the fastest exact one; see `locole.decoders.decode`.

@@ -18,7 +18,7 @@ from locole.regressors.problem import Problem
 __all__ = ["Choice", "choose_l2"]
 
 _HELD_OUT = 4_000
-_TRAINED_ON = 100_000
+_TRAINED_ON = 30_000
 _PASSES = 3
 # First guess, step and reach of the search, in units of the mean squared length of a row.
 _GUESS, _STEP, _REACH = 0.1, 5.0, 4
