@@ -21,7 +21,7 @@ from locole.regressors import (
 )
 from locole.targets import Targets
 
-__all__ = ["Assembled", "assemble", "is_worth_it"]
+__all__ = ["Assembled", "assemble", "few_outputs", "is_worth_it"]
 
 _HELD_OUT = 2_000
 _BLOCK_ROWS = 256
@@ -37,6 +37,11 @@ _ROWS_FOR_SOFTMAX = 10
 
 # A part of a sum need not be solved as closely as a model of its own.
 _TOL = 5e-3
+
+
+# Where several models are added up, half the outputs of one alone lose a tenth to a third of a point
+# (cve_product, gesetze_de) and take half the time and memory. There is room for twice these labels.
+_OUTPUTS, _LABELS = 256, 16_384
 
 
 class Assembled(NamedTuple):
@@ -66,6 +71,11 @@ def is_worth_it(X: Any, weight: NDArray | None) -> bool:
     """Whether there are rows and features enough to weigh several models against each other."""
     n_rows = X.shape[0] if weight is None else np.count_nonzero(weight)
     return bool(n_rows >= _MIN_ROWS and X.shape[1] >= _MIN_FEATURES)
+
+
+def few_outputs(n_classes: int) -> int | None:
+    """Dim for so many labels if none was asked for; None where the embedding's own choice stands."""
+    return _OUTPUTS if _OUTPUTS < n_classes <= _LABELS else None
 
 
 def assemble(

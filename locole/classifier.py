@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from locole.auto import Assembled, Problem, assemble, is_worth_it
+from locole.auto import Assembled, Problem, assemble, few_outputs, is_worth_it
 from locole.blocks import map_blocks, n_threads
 from locole.decoders import Decoder, all_scores, choose_decoder, decode, recall
 from locole.decoders.choose import checked_k
@@ -74,8 +74,9 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     ----------
     embedding : str or Embedding
         Name of a family (see `make_embedding`) or an embedding, of which as many vectors are taken
-        as there are labels. ``"auto"``: one-hot up to 256 labels, Gold codes of
-        512 outputs up to 262,144, Kerdock codes above.
+        as there are labels. ``"auto"``: one-hot up to 256 labels, Gold codes of 512 outputs up to
+        262,144, Kerdock codes above; where ``regressor="auto"`` adds up several models, Kerdock codes
+        of 256 outputs up to 16,384 labels.
     dim : int, optional
         Dimension for an embedding given by name; by default the family's choice.
     regressor : str or estimator
@@ -256,11 +257,12 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         known, codes = self._encode(y, classes)
-        embedding = self._make_embedding(known.size, seed, growing=growing)
+        several = self.regressor == "auto" and not growing and is_worth_it(X, weight)
+        embedding = self._make_embedding(known.size, seed, growing=growing, several=several)
         decoder = choose_decoder(embedding, self.decoder)
         targets = Targets(codes, embedding)
         made = Assembled(regressor, None, 0.0, "")
-        if self.regressor == "auto" and not growing and is_worth_it(X, weight):
+        if several:
             made = assemble(
                 Problem(sp.csr_array(X), targets, weight),
                 decoder,
@@ -358,17 +360,20 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             )
         return known, codes
 
-    def _make_embedding(self, n_classes: int, seed: int, *, growing: bool) -> Embedding:
+    def _make_embedding(
+        self, n_classes: int, seed: int, *, growing: bool, several: bool
+    ) -> Embedding:
         if isinstance(self.embedding, Embedding):
             if self.dim is not None and self.dim != self.embedding.dim:
                 raise LocoleError("dim is the embedding's own: leave it out, or give a name.")
             return self.embedding.resized(n_classes)
         if not isinstance(self.embedding, str):
             raise LocoleError(f"embedding must be a name or an Embedding, not {self.embedding!r}.")
-        if growing and self.embedding == "auto" and self.dim is None:
+        dim = self.dim
+        if self.embedding == "auto" and dim is None:
             # One-hot, the choice for few labels, cannot take more.
-            return make_embedding("auto", n_classes, dim=_GROWING_DIM, random_state=seed)
-        return make_embedding(self.embedding, n_classes, dim=self.dim, random_state=seed)
+            dim = _GROWING_DIM if growing else few_outputs(n_classes) if several else None
+        return make_embedding(self.embedding, n_classes, dim=dim, random_state=seed)
 
     def _make_regressor(self, seed: int) -> TargetRegressor:
         regressor = self.regressor

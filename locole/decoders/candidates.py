@@ -107,7 +107,8 @@ class CandidateDecoder(Decoder):
             return np.tile(np.arange(size), (Z.shape[0], 1))
         votes = np.zeros((Z.shape[0], embedding.n_bases), dtype=np.float32)
         transform = _walsh_powers if embedding.structure == "wht" else _fourier_powers
-        for shift in range(1, self.shifts + 1):
+        # There are no more shifts than that, whatever a model file asks for.
+        for shift in range(1, min(self.shifts, embedding.dim - 1) + 1):
             votes += transform(Z, shift, embedding.dim)[:, embedding.shift_peaks(shift)]
         best = Best.empty(Z.shape[0], size)
         push_rows(votes, 0, np.empty(0, dtype=np.int64), *best)

@@ -18,7 +18,9 @@ from locole.regressors.problem import Problem
 __all__ = ["Choice", "choose_l2"]
 
 _HELD_OUT = 4_000
-_TRAINED_ON = 30_000
+# A fifth of the rows, but at least and at most so many: the best λ2 hardly depends on it, except where
+# labels have so few rows that a part of them says little.
+_TRAINED_ON = (30_000, 100_000)
 _PASSES = 3
 # First guess, step and reach of the search, in units of the mean squared length of a row.
 _GUESS, _STEP, _REACH = 0.1, 5.0, 4
@@ -105,7 +107,8 @@ class _Split:
         n = problem.X.shape[0]
         order = np.random.default_rng([settings.seed, n]).permutation(n)
         self.n_held_out = min(_HELD_OUT, n // 10)
-        held, kept = np.split(order[: self.n_held_out + _TRAINED_ON], [self.n_held_out])
+        n_kept = int(np.clip(n // 5, *_TRAINED_ON))
+        held, kept = np.split(order[: self.n_held_out + n_kept], [self.n_held_out])
         n_outputs = min(BLOCK, problem.targets.shape[1])
         targets = _FirstOutputs(problem.targets, n_outputs)
         self._train = Problem(problem.X[kept], problem.weight[kept], targets, problem.codes[kept])

@@ -52,7 +52,13 @@ REGRESSORS: dict[str, TargetRegressor] = {
     "softmax of samples": SoftmaxRegressor(epochs=2, batch_size=32, n_sampled=20),
     "softmax from elastic net": SoftmaxRegressor(epochs=1, batch_size=32, start="elastic_net"),
     "network": MLPRegressor(
-        loss="softmax", hidden=48, epochs=6, batch_size=32, learning_rate=0.02, skip=False
+        loss="softmax",
+        hidden=48,
+        epochs=6,
+        batch_size=32,
+        learning_rate=0.02,
+        skip=False,
+        start="random",
     ),
     "network with all options": MLPRegressor(
         loss="squared",
