@@ -85,6 +85,29 @@ def scaling(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5)
+
+
+def shrinking(record: dict[str, Any]) -> str:
+    """Visits to each sample until a gap is reached, without and with short passes."""
+    head = ["data", "λ1", "λ2", "visits to 1e-2", "to 1e-3", "to 1e-4", "to 1e-5"]
+    head += ["CPU s to the last", "X's entries in zero rows"]
+    rows = []
+    for r in record["runs"]:
+        both = [{x["tol"]: x for x in r[name]} for name in ("whole", "short")]
+        reached = [tol for tol in both[0] if tol in both[1]]
+        cells = [_change(both, tol, "visits_per_sample", reached) for tol in TOLERANCES]
+        cells.append(_change(both, min(reached, default=0), "cpu_s", reached))
+        zeros = r.get("entries_in_zero_rows")
+        cells.append("" if zeros is None else f"{zeros:.0%}")
+        rows.append([r["set"], f"{r['l1']:g}", f"{r['l2']:g}", *cells])
+    return markdown(head, rows)
+
+
+def _change(both: list[dict[float, Any]], tol: float, name: str, reached: list[float]) -> str:
+    return " → ".join(f"{x[tol][name]:.1f}" for x in both) if tol in reached else "–"
+
+
 def storage(record: dict[str, Any]) -> str:
     """Weights in fewer bits."""
     rows = [
@@ -119,12 +142,63 @@ def _linear_row(r: dict[str, Any], width: int) -> list[str]:
     seconds = ("train_wall_s", "train_cpu_s", "predict_wall_s", "predict_cpu_s")
     return [
         r["label"],
-        f"{r['accuracy_1']:.1%}",
-        f"{r['accuracy_5']:.1%}",
-        *(f"{r[name]:.2f}" for name in seconds),
+        _accuracy(r, "accuracy_1"),
+        _accuracy(r, "accuracy_5"),
+        *(_spread(r, name, 1, ".2f") for name in seconds),
         f"{r['memory_training_bytes'] / 1e6:.0f}",
         f"{r['model_bytes'] / 1e6:.1f}",
     ]
+
+
+def _spread(r: dict[str, Any], name: str, factor: float, form: str) -> str:
+    """A figure, with its standard deviation where it is the mean over several seeds."""
+    shown = f"{factor * r[name]:{form}}"
+    return f"{shown} ± {factor * r['std'][name]:{form}}" if "std" in r else shown
+
+
+def _accuracy(r: dict[str, Any], name: str) -> str:
+    return _spread(r, name, 100, ".1f") + "%"
+
+
+def baselines(record: dict[str, Any]) -> str:
+    """Our baselines beside the original programs, a block of rows for each data set."""
+    head = [
+        "system",
+        "@1",
+        "@5",
+        "training s",
+        "CPU s",
+        "prediction CPU s",
+        "memory MB",
+        "model MB",
+    ]
+    head += ["original @1", "CPU s"]
+    rows: list[list[str]] = []
+    for data in dict.fromkeys(r["set"] for r in record["runs"]):
+        rows.append([f"**{data}**"] + [""] * (len(head) - 1))
+        rows += [_baseline_row(r) for r in record["runs"] if r["set"] == data]
+    return markdown(head, rows)
+
+
+def _baseline_row(r: dict[str, Any]) -> list[str]:
+    original = r.get("original", {})
+    theirs = [original.get("status") or _percent(original.get("accuracy_1"))]
+    theirs += [f"{original['train_cpu_s']:g}" if "train_cpu_s" in original else ""]
+    if r["status"] != "done":
+        return [f"{r['label']}: {r['status'].replace('|', '/')}"] + [""] * 7 + theirs
+    return [
+        r["label"],
+        _percent(r["accuracy_1"]),
+        _percent(r["accuracy_5"]),
+        *(f"{r[name]:.2f}" for name in ("train_wall_s", "train_cpu_s", "predict_cpu_s")),
+        f"{r['memory_training_bytes'] / 1e6:.0f}",
+        f"{r['model_bytes'] / 1e6:.1f}",
+        *theirs,
+    ]
+
+
+def _percent(fraction: float | None) -> str:
+    return "" if fraction is None else f"{fraction:.1%}"
 
 
 def reading(record: dict[str, Any]) -> str:
@@ -195,11 +269,40 @@ def parts(record: dict[str, Any]) -> str:
         label = next((r["label"] for r in cells if r), None)
         if label:
             shown = [
-                f"{100 * r['accuracy_1']:.1f}% ({r['train_cpu_s']:.1f} s)" if r else "–"
+                f"{_accuracy(r, 'accuracy_1')} ({r['train_cpu_s']:.1f} s)" if r else "–"
                 for r in cells
             ]
             rows.append([label, *shown])
     return markdown(["system", *sets], rows)
+
+
+def study_dims(record: dict[str, Any]) -> str:
+    """Both losses by number of outputs, a column for each set."""
+    rows = [r for r in record["runs"] if r["part"] == "dims"]
+    return _study(rows, lambda r: f"{_LOSSES[r['loss']]}, {r['family']}-{r['dim']}", record)
+
+
+def study_families(record: dict[str, Any]) -> str:
+    """Both losses with every family at about 512 real outputs."""
+    rows = [r for r in record["runs"] if r["part"] == "families" or r["dim"] == 512]
+    return _study(rows, lambda r: f"{_LOSSES[r['loss']]}, {r['family']}-{r['dim']}", record)
+
+
+_LOSSES = {"elastic_net": "elastic net", "softmax": "softmax"}
+
+
+def _study(
+    rows: list[dict[str, Any]], label: Callable[[dict[str, Any]], str], record: dict[str, Any]
+) -> str:
+    sets = list(dict.fromkeys(r["set"] for r in record["runs"]))
+    lines: dict[str, dict[str, str]] = {}
+    for r in sorted(rows, key=lambda r: r["loss"]):
+        shown = r["status"].split(":")[0]
+        if r["status"] == "done":
+            shown = f"{_percent(r['accuracy_1'])} ({r['train_cpu_s']:.1f} s)"
+        lines.setdefault(label(r), {})[r["set"]] = shown
+    body = [[name, *(cells.get(x, "–") for x in sets)] for name, cells in lines.items()]
+    return markdown(["model", *sets], body)
 
 
 #: name of a table → (record it comes from, function that makes it)
@@ -207,12 +310,16 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "decoding": ("core.json", decoding),
     "limits": ("core.json", limits),
     "scaling": ("solver.json", scaling),
+    "shrinking": ("shrinking.json", shrinking),
     "storage": ("storage.json", storage),
     "linear": ("linear.json", linear),
+    "baselines": ("baselines.json", baselines),
     "reading": ("read.json", reading),
     "models": ("models.json", models),
     "parts": ("linear.json", parts),
     "softmax": ("softmax.json", softmax),
+    "study_dims": ("study.json", study_dims),
+    "study_families": ("study.json", study_families),
 }
 
 

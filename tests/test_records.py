@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-_spec = importlib.util.spec_from_file_location("tables", ROOT / "benchmarks" / "tables.py")
-tables = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(tables)
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tables, plots = script("tables"), script("plots")
 
 
 @pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
@@ -21,6 +28,12 @@ def test_tables_are_up_to_date(page):
 def test_every_table_is_shown_somewhere():
     text = "".join(page.read_text() for page in tables.PAGES)
     assert all(f"<!-- table: {name} -->" in text for name in tables.TABLES)
+
+
+def test_the_picture_is_of_the_records():
+    assert all(plots.figures().values())
+    drawn = (plots.IMAGES / "study.svg").read_text()
+    assert f"figures {plots.digest()}" in drawn, "run make plots"
 
 
 def test_the_recorded_goals():
