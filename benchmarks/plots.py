@@ -22,6 +22,15 @@ TITLES = {
     "city_names": "city names",
 }
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
+SHORT = {
+    "PECOS XR-Linear": "XR-Linear",
+    "omikuji Parabel": "Parabel",
+    "napkinXC PLT": "napkinXC",
+    "fastText, hs": "fastText",
+    "Vowpal Wabbit PLT": "Vowpal Wabbit",
+    "class centroids": "centroids",
+    "locole, defaults": "locole",
+}
 LOSSES = {"elastic_net": ("elastic net", "#0072b2", "o"), "softmax": ("softmax", "#d55e00", "s")}
 
 
@@ -76,14 +85,17 @@ def draw(path: Path) -> None:
                 ours = p[1] == "default"
                 axes.scatter(p[2], p[3], color="#009e73" if ours else "#555555",
                              marker="*" if ours else "x", s=90 if ours else 30)  # fmt: skip
-                axes.annotate(p[0], p[2:], xytext=(5, 3), textcoords="offset points")
+                name_shown = SHORT.get(p[0], p[0])
+                axes.annotate(
+                    name_shown, p[2:], xytext=(0, 6), textcoords="offset points", ha="center"
+                )
         axes.set_xscale("log")
         axes.set_title(TITLES[name])
         axes.set_xlabel("CPU seconds of training")
         axes.set_ylabel("accuracy, %")
-        axes.margins(x=0.18, y=0.1)
+        axes.margins(x=0.12, y=0.12)
         axes.grid(alpha=0.3)
-    panels.flat[0].legend(loc="lower right", fontsize=7)
+    panels.flat[0].legend(loc="lower left", fontsize=7)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, metadata={"Date": None, "Description": f"figures {digest()}"})
 

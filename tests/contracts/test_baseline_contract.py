@@ -43,8 +43,6 @@ CLASSES = {
 SMALL: dict[str, dict] = {
     "AnnexML": {"n_learners": 2},
     "MACH": {"n_repetitions": 10},
-    "MLPCrossEntropy": {"hidden": 32, "batch_size": 16, "epochs": 10},
-    "MLPSquaredError": {"hidden": 32, "batch_size": 16, "epochs": 10, "learning_rate": 0.01},
 }
 #: Numbers of a model that may be anything, such as seeds or counts of steps: (class, attribute).
 ANY_NUMBER: set[tuple[str, str]] = set()
