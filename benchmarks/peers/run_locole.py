@@ -6,9 +6,6 @@ from typing import Any
 
 from measure import Data, K, System, folder_bytes, main
 
-# Enough rows for the iterative solver and for more labels than one-hot vectors are used for.
-WARM_UP_ROWS = 3000
-
 
 class Locole(System):
     """`LocoleClassifier` with defaults, with one loss alone, as in the paper, and two quick ones.
@@ -17,6 +14,8 @@ class Locole(System):
     """
 
     packages = ("locole",)
+    #: enough rows for the iterative solver and for more labels than one-hot vectors are used for
+    warm_up_rows = 3000
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -29,7 +28,7 @@ class Locole(System):
             "paper": (360, {"recipe": "lshtc1"}),
         }
         common = {"n_jobs": self.threads, "random_state": self.seed}
-        self.notes = f"JIT warmed up by a fit on {WARM_UP_ROWS} rows"
+        self.notes = f"JIT warmed up by a fit on {self.warm_up_rows} rows"
         if self.setting == "defaults":
             self.model = LocoleClassifier(**common)
         elif self.setting in ("elastic_net", "softmax"):
@@ -46,7 +45,7 @@ class Locole(System):
         """Compile what the fit and the prediction will use; nothing of it is kept."""
         from sklearn.base import clone
 
-        rows = slice(0, WARM_UP_ROWS)
+        rows = slice(0, self.warm_up_rows)
         model = clone(self.model).fit(data.train.X[rows], data.train.y[rows])
         model.predict_topk(data.test.X[rows], k=K)
 
