@@ -38,8 +38,8 @@ class MACH(Baseline):
     and all labels are scored by adding R looked-up numbers each.
 
     From Medini, Huang, Wang, Mohan, Shrivastava, "Extreme Classification in Log Memory using Count-Min
-    Sketch: A Case Study of Amazon Search with 50M Products" (2019); the defaults are those for the
-    data set ODP.
+    Sketch: A Case Study of Amazon Search with 50M Products" (2019); the defaults are about those for
+    the data set ODP.
 
     Training takes O(B·R) for each feature of each row and epoch, the model n_features·B·R numbers, and
     prediction the same for each feature of a row and O(R) for each label. B·R of the order of
