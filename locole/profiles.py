@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from locole.blocks import map_blocks, slices
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
-from locole.kernels.postings import scan_postings, tune_features
+from locole.kernels.postings import gather_evidence, scan_postings, tune_features
 from locole.kernels.simd import WIDTH
 from locole.progress import track
 
@@ -26,6 +26,8 @@ _FULL = 16
 # ... and, if it is more than so many labels, has no say in who the rivals of a row are: that takes most
 # of the time and changes few of them.
 _COMMON = 512
+# Rows whose evidence exists at a time.
+_BLOCK_ROWS = 4096
 
 
 class Scan(NamedTuple):
@@ -114,6 +116,9 @@ class Profiles(SavedEstimator, BaseEstimator):
         self.sums_ = sp.csr_array(old + sums)
         self.sums_.sort_indices()
         self.sums_.eliminate_zeros()
+        if self.sums_.nnz <= np.iinfo(np.int32).max:
+            # Scans read little but these.
+            self.sums_.indices = self.sums_.indices.astype(np.int32)
         self.__dict__.pop("_odds", None)
         return self
 
@@ -155,41 +160,21 @@ class Profiles(SavedEstimator, BaseEstimator):
         if rows.size == 0:
             return self
         self.set_feature_weights(np.ones_like(self.feature_weights_))
-        odds = self._log_odds()
         X = sp.csr_array(X[rows], dtype=np.float32)
-        found = self._rivals(X, n_jobs=n_jobs, verbose=verbose)
-        totals = self._totals()
-        room = np.empty((int(np.diff(X.indptr).max()), found.shape[1] + 1), dtype=np.float32)
+        evidence = _Evidence(self, X, codes[rows], weight[rows].astype(np.float32))
         rates = np.linspace(_RATE, 0, rows.size, endpoint=False, dtype=np.float32)
         squares = np.ones_like(self.feature_weights_)
         tuned = np.ones_like(self.feature_weights_)
-        parts = slices(rows.size, 4096)
+        parts = slices(rows.size, _BLOCK_ROWS)
         for part in track(parts, "weights of features") if verbose else parts:
-            tune_features(
-                np.arange(part.start, part.stop), X.indptr, X.indices, X.data, codes[rows],
-                weight[rows].astype(np.float32), found[part], self.sums_.indptr,
-                self.sums_.indices, self.sums_.data, odds.weights, odds.full, odds.table,
-                odds.width, *totals, np.float32(totals[0].sum()), np.float32(_SCALE), rates[part],
-                room, np.empty(found.shape[1] + 1, dtype=np.float32), tuned, squares,
-            )  # fmt: skip
+            for some, found, said in evidence.gather(part, n_jobs=n_jobs):
+                tune_features(
+                    X.indptr[some.start : some.stop + 1], X.indices, codes[rows[some]], found, said,
+                    np.float32(_SCALE), rates[some],
+                    np.empty(said.shape[1], dtype=np.float32), tuned, squares,
+                )  # fmt: skip
         self.set_feature_weights(tuned)
         return self
-
-    def _rivals(self, X: sp.csr_array, *, n_jobs: int | None, verbose: int) -> NDArray[np.int64]:
-        """Labels that score best by features that are not common, for each row."""
-        n_labels = np.diff(self.sums_.indptr)
-        said = (n_labels <= max(_COMMON, self.sums_.shape[1] // _FULL))[X.indices]
-        indptr = np.append(0, np.cumsum(said))[X.indptr]
-        rare = sp.csr_array((X.data[said], X.indices[said], indptr), shape=X.shape)
-        k = min(_RIVALS, self.sums_.shape[1])
-        parts = map_blocks(
-            lambda part: self.scan(rare[part], k).codes,
-            X.shape[0],
-            block=1024,
-            n_jobs=n_jobs,
-            description="rivals of rows" if verbose else None,
-        )
-        return np.concatenate(parts)
 
     def set_feature_weights(self, weights: NDArray[np.float32]) -> None:
         """Let each feature count this much."""
@@ -219,9 +204,7 @@ class Profiles(SavedEstimator, BaseEstimator):
         full = np.full(S.shape[0], -1, dtype=np.int64)
         full[common] = np.arange(common.size)
         table = np.zeros((common.size, width), dtype=np.float32)
-        for row, f in enumerate(common):
-            part = slice(S.indptr[f], S.indptr[f + 1])
-            table[row, S.indices[part]] = weights[part]
+        table[:, :n_classes] = _full_rows(S, weights, common)
         # Places past the last label are no labels.
         labels = np.arange(width)
         labels[n_classes:] = -1
@@ -244,3 +227,59 @@ class Profiles(SavedEstimator, BaseEstimator):
             raise ModelFileError("its label profiles lack the weights of features")
         if not (np.isfinite(tuned).all() and (tuned >= 0).all()):
             raise ModelFileError("its label profiles have impossible weights of features")
+
+
+class _Evidence:
+    """What features say of the rows that they are tuned with."""
+
+    def __init__(
+        self, profiles: Profiles, X: sp.csr_array, codes: NDArray, weight: NDArray[np.float32]
+    ) -> None:
+        self._X, self._codes, self._weight = X, codes, weight
+        self._sums = S = profiles.sums_
+        self._odds = odds = profiles._log_odds()
+        self._totals = profiles._totals()
+        common = np.flatnonzero(odds.full >= 0)
+        self._full = [
+            np.ascontiguousarray(_full_rows(S, values, common).T)
+            for values in (S.data, odds.weights)
+        ]
+        said = (np.diff(S.indptr) <= max(_COMMON, S.shape[1] // _FULL))[X.indices]
+        indptr = np.append(0, np.cumsum(said))[X.indptr]
+        self._rare = sp.csr_array((X.data[said], X.indices[said], indptr), shape=X.shape)
+
+    def gather(
+        self, part: slice, *, n_jobs: int | None
+    ) -> list[tuple[slice, NDArray[np.int64], NDArray[np.float32]]]:
+        """Return blocks of rows, their rivals and what each non-zero says of those."""
+
+        def block(some: slice) -> tuple[slice, NDArray[np.int64], NDArray[np.float32]]:
+            return self._gather(slice(part.start + some.start, part.start + some.stop))
+
+        return map_blocks(block, part.stop - part.start, block=_BLOCK_ROWS // 8, n_jobs=n_jobs)
+
+    def _gather(self, part: slice) -> tuple[slice, NDArray[np.int64], NDArray[np.float32]]:
+        X, S, odds = self._X, self._sums, self._odds
+        pointers = slice(part.start, part.stop + 1)
+        indptr = X.indptr[pointers]
+        k = min(_RIVALS, S.shape[1])
+        scores = np.full((indptr.size - 1, k), -np.inf, dtype=np.float32)
+        found = np.zeros(scores.shape, dtype=np.int64)
+        evidence = np.empty((indptr[-1] - indptr[0], k + 1), dtype=np.float32)
+        gather_evidence(
+            self._rare.indptr[pointers], self._rare.indices, self._rare.data, indptr, X.indices,
+            X.data, self._codes[part], self._weight[part], S.indptr, S.indices, S.data,
+            odds.weights, odds.full, odds.table, *self._full,
+            np.empty((1, odds.width), dtype=np.float32), odds.labels, *self._totals,
+            np.float32(self._totals[0].sum()), np.full(S.shape[1], -1, dtype=np.int16), scores,
+            found, evidence,
+        )  # fmt: skip
+        return part, found, evidence
+
+
+def _full_rows(
+    sums: sp.csr_array, values: NDArray[np.float32], features: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return the values of some features, zeros included; shape (features, labels)."""
+    rows = sp.csr_array((values, sums.indices, sums.indptr), shape=sums.shape)[features]
+    return rows.toarray()

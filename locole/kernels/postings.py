@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
-from locole.kernels.simd import WIDTH, broadcast, fma, load, store
+from locole.kernels.simd import WIDTH, broadcast, fma, load, prefetch, store
 from locole.kernels.topk import push_rows
 
-__all__ = ["fill_evidence", "scan_postings", "tune_features"]
+__all__ = ["fill_evidence", "gather_evidence", "scan_postings", "tune_features"]
+
+# So many features ahead a list is asked for: waiting for the first of its labels takes longer than to
+# go through it.
+_AHEAD = 4
 
 
 @kernel
@@ -29,6 +33,10 @@ def scan_postings(
         scores[:] = 0
         for p in range(indptr[i], indptr[i + 1]):
             f, x = indices[p], data[p]
+            if p + _AHEAD < indptr[i + 1]:
+                ahead = lists[indices[p + _AHEAD]]
+                prefetch(labels, ahead)
+                prefetch(weights, ahead)
             if full[f] >= 0:
                 factor, start = broadcast(x), full[f] * width
                 for c in range(0, width, WIDTH):
@@ -42,78 +50,102 @@ def scan_postings(
 
 
 @inline
-def _place_of(labels, start, stop, code):
-    """Place of ``code`` in the sorted ``labels[start:stop]``, or −1."""
-    end = stop
-    while start < stop:
-        middle = (start + stop) // 2
-        if labels[middle] < code:
-            start = middle + 1
-        else:
-            stop = middle
-    return start if start < end and labels[start] == code else -1
+def _mark(slots, rivals, code, marks):
+    """Note in ``slots`` (labels,) which column a label has in the evidence: its own the last."""
+    for j in range(rivals.size):
+        slots[rivals[j]] = j if marks else -1
+    slots[code] = rivals.size if marks else -1
 
 
 @kernel
 def fill_evidence(
     row, indptr, indices, data, code, weight, rivals, lists, labels, sums, weights, full,
-    table, width, by_label, by_feature, total, out,
+    full_sums, full_weights, by_label, by_feature, total, slots, out,
 ):  # fmt: skip
     """What each feature of a row says for each rival and, in the last column, for its own label.
 
     The row's own part in its label's sums is taken out first (``weight`` times the row): without that
-    every row would speak for its label. out : (features of the row, rivals + 1).
+    every row would speak for its label. Lists are walked from end to end: they are short, and looking
+    17 labels up in each took longer. full_sums, full_weights : (labels, full features), a label's
+    numbers side by side; slots : (labels,) of −1, work; out : (features of the row, rivals + 1).
     """
     start, stop = indptr[row], indptr[row + 1]
+    n = rivals.size
     size = data.dtype.type(0)
     for p in range(start, stop):
         size += data[p] * weight
     rest = by_label[code] - size
+    _mark(slots, rivals, code, True)
+    for j in range(n):
+        said = full_weights[rivals[j]]
+        for p in range(start, stop):
+            if full[indices[p]] >= 0:
+                out[p - start, j] = data[p] * said[full[indices[p]]]
     for p in range(start, stop):
         f, x = indices[p], data[p]
-        first, last = lists[f], lists[f + 1]
         line = out[p - start]
-        for j in range(rivals.size):
-            if full[f] >= 0:
-                line[j] = x * table[full[f] * width + rivals[j]]
-            else:
-                at = _place_of(labels, first, last, rivals[j])
-                line[j] = x * weights[at] if at >= 0 else 0
-        own = _place_of(labels, first, last, code)
-        left = sums[own] - x * weight if own >= 0 else 0
-        line[rivals.size] = 0
+        left = -x * weight
+        if full[f] >= 0:
+            left += full_sums[code, full[f]]
+        else:
+            line[:] = 0
+            for q in range(lists[f], lists[f + 1]):
+                slot = slots[labels[q]]
+                if slot == n:
+                    left += sums[q]
+                elif slot >= 0:
+                    line[slot] = x * weights[q]
+        line[n] = 0
         if left > 1e-6 * x and rest > 0:
             others = max(by_feature[f] - x * weight, 1e-12)
-            line[rivals.size] = x * np.log1p(left / rest * (total - size) / others)
+            line[n] = x * np.log1p(left / rest * (total - size) / others)
+    _mark(slots, rivals, code, False)
 
 
 @kernel
-def tune_features(
-    rows, indptr, indices, data, codes, row_weights, found, lists, labels, sums, weights,
-    full, table, width, by_label, by_feature, total, scale, rates, evidence, logits, tuned, squares,
+def gather_evidence(
+    rare_indptr, rare_indices, rare_data, indptr, indices, data, codes, row_weights, lists, labels,
+    sums, weights, full, table, full_sums, full_weights, room, no_labels, by_label, by_feature, total,
+    slots, scores, found, evidence,
 ):  # fmt: skip
-    """One pass of AdaGrad over the features' weights; returns the mean loss.
+    """For each row its rivals, best by its rare features, and what every feature says of them.
+
+    The lists that a row's rare features have are in the cache when they are walked again. scores,
+    found : (rows, rivals) filled; evidence : (non-zeros of the rows, rivals + 1) filled.
+    """
+    nobody = np.empty((1, 0), dtype=np.int64)
+    nothing = np.empty((1, 0), dtype=np.float32)
+    for i in range(indptr.size - 1):
+        scan_postings(
+            rare_indptr[i : i + 2], rare_indices, rare_data, lists, labels, weights, full, table,
+            room, no_labels, nobody, nothing, scores[i : i + 1], found[i : i + 1],
+        )  # fmt: skip
+        fill_evidence(
+            i, indptr, indices, data, codes[i], row_weights[i], found[i], lists, labels, sums,
+            weights, full, full_sums, full_weights, by_label, by_feature, total, slots,
+            evidence[indptr[i] - indptr[0] :],
+        )  # fmt: skip
+
+
+@kernel
+def tune_features(indptr, indices, codes, found, evidence, scale, rates, logits, tuned, squares):
+    """AdaGrad steps for the features' weights, row by row; returns the mean loss.
 
     The logit of a candidate is scale · Σ_f tuned[f] · evidence[f], and the loss the cross-entropy of
     the row's label among the candidates ``found`` and itself. rates : learning rate of each row.
     """
     n = found.shape[1]
     loss = 0.0
-    for r in range(rows.size):
-        row = rows[r]
-        start, stop = indptr[row], indptr[row + 1]
-        code = codes[row]
-        fill_evidence(
-            row, indptr, indices, data, code, row_weights[row], found[r], lists, labels, sums,
-            weights, full, table, width, by_label, by_feature, total, evidence,
-        )  # fmt: skip
+    for r in range(indptr.size - 1):
+        start, stop = indptr[r], indptr[r + 1]
+        lines = evidence[start - indptr[0] :]
         logits[:] = 0
         for p in range(start, stop):
-            line, factor = evidence[p - start], scale * tuned[indices[p]]
+            line, factor = lines[p - start], scale * tuned[indices[p]]
             for j in range(n + 1):
                 logits[j] += factor * line[j]
         for j in range(n):
-            if found[r, j] == code:
+            if found[r, j] == codes[r]:
                 logits[j] = -np.inf
         top = logits.max()
         mass = 0.0
@@ -125,11 +157,11 @@ def tune_features(
             logits[j] /= mass
         logits[n] -= 1
         for p in range(start, stop):
-            line, f = evidence[p - start], indices[p]
-            slope = data.dtype.type(0)
+            line, f = lines[p - start], indices[p]
+            slope = evidence.dtype.type(0)
             for j in range(n + 1):
                 slope += logits[j] * line[j]
             slope *= scale
             squares[f] += slope * slope
             tuned[f] = max(tuned[f] - rates[r] * slope / np.sqrt(squares[f]), 0)
-    return loss / max(rows.size, 1)
+    return loss / max(indptr.size - 1, 1)
