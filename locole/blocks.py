@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from locole.exceptions import LocoleError
 from locole.progress import track
 
-__all__ = ["map_blocks", "n_threads", "slices", "workers"]
+__all__ = ["map_blocks", "n_threads", "one_blas_thread", "slices", "workers"]
 
 T = TypeVar("T")
 
@@ -62,10 +62,10 @@ def workers(n_jobs: int | None) -> Iterator[Callable[[Callable[[Any], T], list[A
     # One BLAS thread in either case: threads times BLAS threads would oversubscribe the cores, and
     # a product's last bit depends on their number. OpenMP counts for each thread.
     if threads <= 1:
-        with _one_blas_thread():
+        with one_blas_thread():
             yield map
         return
-    with _one_blas_thread(), ThreadPoolExecutor(threads, initializer=_one_blas_thread) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(threads, initializer=one_blas_thread) as pool:
         try:
             yield pool.map
         except BaseException:
@@ -73,7 +73,7 @@ def workers(n_jobs: int | None) -> Iterator[Callable[[Callable[[Any], T], list[A
             raise
 
 
-def _one_blas_thread() -> Any:
+def one_blas_thread() -> Any:
     """Limit the libraries' own threads to one, until the context ends."""
     return _controller().limit(limits=1)
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from locole.blocks import one_blas_thread
 from locole.decoders import Decoder, all_scores, decode
 from locole.profiles import Profiles
 
@@ -112,18 +113,18 @@ def choose_weights(
     # A source that says the same of every candidate says nothing.
     silent = spread <= 1e-9 * np.abs(scores[valid]).max(axis=0)
     spread = np.where(silent, np.inf, spread)
-    scores = scores / spread
+    flat = (scores / spread).reshape(-1, spread.size)
 
     def objective(weights: NDArray) -> tuple[float, NDArray]:
-        logits = np.where(valid, scores @ weights, -np.inf)
+        logits = np.where(valid, (flat @ weights).reshape(valid.shape), -np.inf)
         logits -= logits.max(axis=1, keepdims=True)
         odds = np.exp(logits)
         p = odds / odds.sum(axis=1, keepdims=True)
         loss = -share @ np.log(np.maximum(p[right], 1e-300))
-        slope = np.einsum("r,rc,rcs->s", share, p - right, scores)
-        return loss, slope
+        return loss, (share[:, None] * (p - right)).ravel() @ flat
 
-    start = np.full(scores.shape[2], 0.5)
+    start = np.full(spread.size, 0.5)
     bounds = [(0.0, None)] * start.size
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    with one_blas_thread():
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
     return found.x / spread

@@ -16,7 +16,12 @@ from locole.auto import is_worth_it
 from locole.datasets import make_topics
 from locole.exceptions import LocoleError
 from locole.profiles import Profiles
-from locole.regressors import BlendRegressor, ElasticNetRegressor, SoftmaxRegressor
+from locole.regressors import (
+    BlendRegressor,
+    ElasticNetRegressor,
+    SoftmaxRegressor,
+    weigh_features,
+)
 
 
 def loud_themes(*, seed: int, n_samples: int = 2400):
@@ -114,7 +119,8 @@ def test_the_parts_have_learnt_all_rows(fitted):
     assert isinstance(elastic_net, ElasticNetRegressor)
     assert isinstance(softmax, SoftmaxRegressor)
     assert softmax.rows_seen_ == 1200
-    whole = ElasticNetRegressor(l2=elastic_net.l2_).fit(X, np.zeros((1200, 1)))
+    weighed = weigh_features(X, fitted.regressor_.feature_weights)
+    whole = ElasticNetRegressor(l2=elastic_net.l2_).fit(weighed, np.zeros((1200, 1)))
     np.testing.assert_allclose(elastic_net.curvature_, whole.curvature_, rtol=1e-5)
     member = sp.csr_array((np.ones(1200), (y, np.arange(1200))))
     np.testing.assert_allclose(

@@ -8,7 +8,7 @@ from locole.decoders.fft import FourierDecoder
 from locole.decoders.fwht import WalshHadamardDecoder
 from locole.decoders.gather import GatherDecoder
 from locole.decoders.linear import ArgmaxDecoder
-from locole.decoders.settle import all_scores
+from locole.decoders.settle import all_scores, near_labels
 
 __all__ = [
     "DECODERS",
@@ -22,5 +22,6 @@ __all__ = [
     "all_scores",
     "choose_decoder",
     "decode",
+    "near_labels",
     "recall",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from locole.decoders.base import Best, Codebook, Decoder
 
-__all__ = ["all_scores", "decode_block"]
+__all__ = ["all_scores", "decode_block", "near_labels"]
 
 #: Scores closer than this fraction of ‖z‖ are ties.
 TIE = 2.0**-40
@@ -36,6 +36,16 @@ def decode_block(
         codes, scores = _rank_scanned(embedding, unit, k, decoder)
     with np.errstate(over="ignore"):  # a score beyond the largest float is infinite
         return codes, np.ldexp(scores, exponent[:, None])
+
+
+def near_labels(embedding: Codebook, Z: NDArray, k: int, decoder: Decoder) -> NDArray[np.int64]:
+    """Best ``k`` labels of each row of Z as the scan finds them: those at the end may err.
+
+    For callers that score them anew; a label that is missing repeats the first.
+    """
+    best = Best.empty(len(Z), k)
+    decoder.scan(embedding, np.ascontiguousarray(Z, dtype=np.float32), best)
+    return np.where(best.codes < 0, best.codes[:, :1], best.codes)
 
 
 def all_scores(embedding: Codebook, Z: NDArray, decoder: Decoder) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from locole.regressors.adapter import RegressorAdapter
 from locole.regressors.base import TargetRegressor, TargetsLike
-from locole.regressors.blend import BlendRegressor
+from locole.regressors.blend import BlendRegressor, weigh_features
 from locole.regressors.elastic_net import ElasticNetRegressor
 from locole.regressors.mlp import MLPRegressor
 from locole.regressors.softmax import SoftmaxRegressor
@@ -15,4 +15,5 @@ __all__ = [
     "SoftmaxRegressor",
     "TargetRegressor",
     "TargetsLike",
+    "weigh_features",
 ]

@@ -6,6 +6,7 @@ import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
@@ -13,7 +14,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.regressors.base import TargetRegressor, TargetsLike
 
-__all__ = ["BlendRegressor"]
+__all__ = ["BlendRegressor", "weigh_features"]
 
 
 @saved_as("regressor.blend")
@@ -26,6 +27,9 @@ class BlendRegressor(TargetRegressor):
         Fitted on the same targets.
     weights : list of float
         One for each part.
+    feature_weights : array of shape (n_features,), optional
+        Features are multiplied by these before the parts see them: a regressor whose penalty is the
+        same for all then relies more on those that are multiplied by more.
 
     Examples
     --------
@@ -39,9 +43,16 @@ class BlendRegressor(TargetRegressor):
 
     _learnt: ClassVar = {}
 
-    def __init__(self, parts: list[TargetRegressor], weights: list[float]) -> None:
+    def __init__(
+        self,
+        parts: list[TargetRegressor],
+        weights: list[float],
+        *,
+        feature_weights: NDArray[np.float32] | None = None,
+    ) -> None:
         self.parts = parts
         self.weights = weights
+        self.feature_weights = feature_weights
 
     @property
     def n_outputs_(self) -> int:  # type: ignore[override]
@@ -57,6 +68,12 @@ class BlendRegressor(TargetRegressor):
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Fit every part anew; the weights stay."""
+        if any(getattr(part, "learns_embedding", False) for part in self.parts):
+            raise LocoleError(
+                "points of several regressors can be added for the same label vectors only: take "
+                "embedding_rate=0 for each of them."
+            )
+        X = weigh_features(X, self.feature_weights)
         # Copies: the parts stay as they are if one of them fails.
         self.parts = [copy.copy(part).fit(X, targets, sample_weight) for part in self.parts]
         return self
@@ -65,6 +82,7 @@ class BlendRegressor(TargetRegressor):
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Let every part that counts learn from more rows."""
+        X = weigh_features(X, self.feature_weights)
         parts = [copy.copy(part) for part in self.parts]
         for part, weight in zip(parts, self.weights, strict=True):
             if weight == 0:
@@ -77,6 +95,7 @@ class BlendRegressor(TargetRegressor):
 
     def predict(self, X: Any) -> NDArray:
         """Return the weighted sum of the parts' points."""
+        X = weigh_features(X, self.feature_weights)
         total: Any = None
         for part, weight in zip(self.parts, self.weights, strict=True):
             if weight != 0:
@@ -98,10 +117,30 @@ class BlendRegressor(TargetRegressor):
             and all(isinstance(part, TargetRegressor) for part in parts)
             and all(isinstance(weight, float) and np.isfinite(weight) for weight in weights)
             and len({_shape(part) for part in parts}) == 1
+            and _suit(made.feature_weights, _shape(parts[0])[1])
         )
         if not fits:
             raise ModelFileError("its regressors do not fit together")
         return made
+
+
+def weigh_features(X: Any, weights: NDArray[np.float32] | None) -> Any:
+    """X with its columns multiplied, as a CSR array; X itself without weights."""
+    if weights is None:
+        return X
+    X = sp.csr_array(X)
+    if X.shape[1] != weights.size:
+        # Said better by the parts.
+        return X
+    return sp.csr_array((X.data * weights[X.indices], X.indices, X.indptr), shape=X.shape)
+
+
+def _suit(weights: Any, n_features: int | None) -> bool:
+    """Whether a file's weights of features are that."""
+    if weights is None:
+        return True
+    fits = isinstance(weights, np.ndarray) and weights.dtype == np.float32
+    return bool(fits and weights.shape == (n_features,) and np.isfinite(weights).all())
 
 
 def _shape(part: TargetRegressor) -> tuple[int | None, int | None]:

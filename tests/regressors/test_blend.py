@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from problems import words
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
@@ -98,6 +99,43 @@ def test_in_a_classifier(tmp_path):
     assert repr(clone(classifier)) == repr(classifier)
     classifier.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").decision_function(X), scores)
+
+
+# --- features that count differently ---
+
+FACTORS = np.linspace(0.1, 2, X.shape[1], dtype=np.float32)
+
+
+def test_features_are_multiplied_before_the_parts_see_them(tmp_path):
+    weighed = BlendRegressor(parts(), [2.0, 0.25], feature_weights=FACTORS).fit(X, TARGETS)
+    scaled = X @ sp.dia_array((FACTORS[None], [0]), shape=(300, 300))
+    plain = BlendRegressor(parts(), [2.0, 0.25]).fit(sp.csr_array(scaled), TARGETS)
+    np.testing.assert_allclose(weighed.predict(X), plain.predict(scaled), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(weighed.predict(X.toarray()), weighed.predict(X))
+    some = Targets(y[:50], TARGETS.embedding)
+    weighed.partial_fit(X[:50], some)
+    plain.partial_fit(scaled[:50], some)
+    np.testing.assert_allclose(weighed.predict(X), plain.predict(scaled), rtol=1e-5, atol=1e-5)
+    write_model(tmp_path / "m", weighed)
+    np.testing.assert_array_equal(read_model(tmp_path / "m").predict(X), weighed.predict(X))
+
+
+def test_x_of_another_width_gets_the_parts_own_message():
+    weighed = BlendRegressor(parts(), [2.0, 0.25], feature_weights=FACTORS).fit(X, TARGETS)
+    with pytest.raises(ValueError, match="200 features"):
+        weighed.predict(X[:, :200])
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [FACTORS[:-1], FACTORS.astype(float), FACTORS * np.float32(np.nan), "ab", [1.0]],
+    ids=["short", "double", "nan", "text", "list"],
+)
+def test_files_with_other_factors_are_refused(blend, factors, tmp_path):
+    blend.feature_weights = factors
+    write_model(tmp_path / "m", blend)
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        read_model(tmp_path / "m")
 
 
 # --- files that lie ---
