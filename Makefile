@@ -12,7 +12,7 @@ PEERS_STAMP := $(PEERS)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench bench-baselines bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study demo plots clean
+.PHONY: help setup test lint format bench bench-baselines bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -68,6 +68,12 @@ bench-mlp: setup  ## a step of the network against the obvious torch program; sa
 
 bench-study: setup  ## accuracy against time by loss, dim and family; saves benchmarks/records/study.json
 	$(BIN)/python benchmarks/bench_study.py --data $(DATA) $(ARGS)
+
+bench-distributed: setup  ## Ray against plain threads at equal cores; saves benchmarks/records/distributed.json
+	$(ONE_THREAD) $(BIN)/python benchmarks/bench_distributed.py --data $(DATA) $(ARGS)
+
+check-hosts: setup  ## a fit on two hosts in two network namespaces, with the bytes on the wire; needs root
+	$(ONE_THREAD) $(BIN)/python benchmarks/two_hosts.py $(ARGS)
 
 plots: setup  ## draw the figures of the documentation from the records
 	$(BIN)/pip install -q -c constraints.txt -e '.[plots]'

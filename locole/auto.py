@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from locole.blocks import map_blocks
 from locole.decoders import Decoder, near_labels
+from locole.engines import Engine
 from locole.mixing import CANDIDATES, choose_weights, point_scores, repeated
 from locole.profiles import Profiles
 from locole.regressors import (
@@ -91,6 +92,7 @@ def assemble(
     seed: int,
     n_jobs: int | None,
     verbose: int,
+    engine: str | Engine = "threads",
 ) -> Assembled:
     """Fit the models on most rows, weigh them on the others, then let them learn those too."""
     if problem.weight is not None:
@@ -101,7 +103,9 @@ def assemble(
     held_rows, kept_rows = np.split(order, [min(_HELD_OUT, n // 10)])
     kept, held = problem.take(np.sort(kept_rows)), problem.take(held_rows)
     settings: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
-    experts: dict[str, Any] = {"elastic_net": ElasticNetRegressor(tol=_TOL, **settings)}
+    experts: dict[str, Any] = {
+        "elastic_net": ElasticNetRegressor(tol=_TOL, engine=engine, **settings)
+    }
     if n >= _ROWS_FOR_SOFTMAX * problem.targets.embedding.n_classes:
         experts["softmax"] = SoftmaxRegressor(epochs=_EPOCHS, **settings)
     profiles = {}

@@ -27,7 +27,8 @@ from locole.auto import Assembled, Problem, assemble, few_outputs, is_worth_it
 from locole.blocks import map_blocks, n_threads
 from locole.decoders import Decoder, all_scores, choose_decoder, decode, recall
 from locole.decoders.choose import checked_k
-from locole.embeddings import Embedding, make_embedding
+from locole.embeddings import Embedding, Explicit, make_embedding
+from locole.engines import Engine, Threads, make_engine
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import codes_of, extended
@@ -95,6 +96,9 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Threads for training and prediction; the answer does not depend on it.
     verbose : int
         0 is silent.
+    engine : {"threads", "ray"} or Engine
+        Where the elastic net is solved: on threads of this machine, or on the nodes of a Ray cluster
+        (see `locole.engines.RayEngine`). The answer does not depend on it. Not saved with the model.
 
     Attributes
     ----------
@@ -145,6 +149,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         "prior_point_": np.ndarray,
         "weight_seen_": float,
     }
+    _unsaved: ClassVar = ("engine",)
 
     def __init__(
         self,
@@ -155,6 +160,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        engine: str | Engine = "threads",
     ) -> None:
         self.embedding = embedding
         self.dim = dim
@@ -163,6 +169,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     # Fit ----------------------------------------------------------------------------------------
 
@@ -259,21 +266,29 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         known, codes = self._encode(y, classes)
         several = self.regressor == "auto" and not growing and is_worth_it(X, weight)
         embedding = self._make_embedding(known.size, seed, growing=growing, several=several)
+        if regressor.learns_embedding:
+            # Where vectors start from; no decoder may count on their structure.
+            embedding = Explicit(embedding.real_block(0, known.size))
         decoder = choose_decoder(embedding, self.decoder)
         targets = Targets(codes, embedding)
         made = Assembled(regressor, None, 0.0, "")
         if several:
-            made = assemble(
-                Problem(sp.csr_array(X), targets, weight),
-                decoder,
-                seed=seed,
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-            )
+            # Several models are learnt, one after the other: a cluster is joined or started once.
+            with make_engine(self.engine).running(self.n_jobs):
+                made = assemble(
+                    Problem(sp.csr_array(X), targets, weight),
+                    decoder,
+                    seed=seed,
+                    n_jobs=self.n_jobs,
+                    verbose=self.verbose,
+                    engine=self.engine,
+                )
             if self.verbose:
                 print(made.reason, file=sys.stderr)
         else:
             regressor.fit(X, targets, sample_weight=weight)
+        embedding = _learnt_embedding(regressor, embedding)
+        targets = Targets(codes, embedding)
         self.classes_ = known
         self.embedding_ = embedding
         self.decoder_ = decoder
@@ -302,6 +317,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         targets = Targets(codes_of(y, known), embedding)
         regressor = copy.copy(self.regressor_)
         regressor.partial_fit(X, targets, sample_weight=weight)
+        embedding = _learnt_embedding(regressor, embedding)
+        targets = Targets(targets.codes, embedding)
         if self.profiles_ is not None:
             profiles = copy.copy(self.profiles_)
             self.profiles_ = profiles.add(sp.csr_array(X), targets.codes, known.size, weight)
@@ -381,16 +398,27 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             regressor = clone(regressor)
             if getattr(regressor, "n_jobs", 0) is None:
                 regressor.set_params(n_jobs=self.n_jobs)
-            return regressor
+            return self._with_engine(regressor)
         if isinstance(regressor, str):
             if regressor in _REGRESSORS:
                 kind = _REGRESSORS[regressor]
-                return kind(random_state=seed, n_jobs=self.n_jobs, verbose=self.verbose)
+                settings = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+                return self._with_engine(kind(random_state=seed, **settings))
             names = ", ".join(_REGRESSORS)
             raise LocoleError(f"unknown regressor {regressor!r}: take {names} or an estimator.")
         if hasattr(regressor, "fit") and hasattr(regressor, "predict"):
-            return RegressorAdapter(regressor)
+            return self._with_engine(RegressorAdapter(regressor))
         raise LocoleError(f"regressor must be a name or have fit and predict, not {regressor!r}.")
+
+    def _with_engine(self, regressor: TargetRegressor) -> TargetRegressor:
+        """Regressor that learns where the classifier is told to, unless it has an engine of its own."""
+        engine, own = make_engine(self.engine), getattr(regressor, "engine", None)
+        if own is None and not isinstance(engine, Threads):
+            name = type(getattr(regressor, "regressor", regressor)).__name__
+            raise LocoleError(
+                f"{name} learns on one machine only: take regressor='elastic_net', or engine='threads'."
+            )
+        return regressor.set_params(engine=self.engine) if own == "threads" else regressor
 
     # Predict ------------------------------------------------------------------------------------
 
@@ -509,6 +537,12 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _learnt_embedding(regressor: Any, embedding: Embedding) -> Embedding:
+    """Embedding that the regressor's points belong to: the one it was given, or that it has learnt."""
+    vectors = getattr(regressor, "vectors_", None)
+    return embedding if vectors is None else Explicit(vectors)
 
 
 def _seed(random_state: Any) -> int:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 
 def assert_same_bits(left: Any, right: Any) -> None:
-    """Equal in type and to the bit: arrays, sparse arrays, and containers of them."""
+    """Equal in type and to the bit: arrays, sparse arrays, parts of models, and containers of them."""
     assert type(left) is type(right)
     if isinstance(left, np.ndarray):
         assert (left.dtype, left.shape) == (right.dtype, right.shape)
@@ -25,5 +25,7 @@ def assert_same_bits(left: Any, right: Any) -> None:
         assert len(left) == len(right)
         for a, b in zip(left, right, strict=True):
             assert_same_bits(a, b)
+    elif hasattr(left, "_state"):
+        assert_same_bits(left._state(), right._state())
     else:
         assert left == right

@@ -4,6 +4,7 @@ from locole.baselines.annexml import AnnexML
 from locole.baselines.base import Baseline
 from locole.baselines.centroids import Centroids
 from locole.baselines.mach import MACH
+from locole.baselines.networks import MLPCrossEntropy, MLPSquaredError
 from locole.baselines.one_vs_rest import LinearOneVsRest
 from locole.baselines.parabel import Bonsai, Parabel
 from locole.baselines.pd_sparse import PDSparse
@@ -18,6 +19,8 @@ __all__ = [
     "Bonsai",
     "Centroids",
     "LinearOneVsRest",
+    "MLPCrossEntropy",
+    "MLPSquaredError",
     "PDSparse",
     "PPDSparse",
     "Parabel",

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.baselines.sparse_linear import SparseLinear, check_settings, compact, row_sizes
-from locole.blocks import map_blocks
+from locole.blocks import slices
+from locole.engines import Engine, in_order, make_engine, read_only
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.kernels.ppd_sparse import N_BINS, solve_label
@@ -63,6 +64,8 @@ class PPDSparse(SparseLinear):
         Threads; the answer does not depend on it.
     verbose : int
         1 shows progress.
+    engine : {"threads", "ray"} or Engine
+        Where labels are solved; see `locole.engines`. The answer does not depend on it. Not saved.
 
     Attributes
     ----------
@@ -80,6 +83,7 @@ class PPDSparse(SparseLinear):
     """
 
     _learnt: ClassVar = {**SparseLinear._learnt, "intercept_": np.ndarray, "gaps_": np.ndarray}
+    _unsaved: ClassVar = ("engine",)
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class PPDSparse(SparseLinear):
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        engine: str | Engine = "threads",
     ) -> None:
         self.l1 = l1
         self.cost = cost
@@ -100,6 +105,7 @@ class PPDSparse(SparseLinear):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
         check_settings(
@@ -108,10 +114,11 @@ class PPDSparse(SparseLinear):
         seed = [self.random_state, codes.size]
         order = np.random.default_rng(seed).permutation(codes.size)
         problem = _Problem.of(X[order], codes[order], self)
-        solved = map_blocks(
-            lambda labels: solve_block(problem, labels),
-            self.classes_.size,
-            block=_BLOCK_LABELS,
+        solved = in_order(
+            make_engine(self.engine),
+            solve_block,
+            slices(self.classes_.size, _BLOCK_LABELS),
+            shared=problem,
             n_jobs=self.n_jobs,
             description="PPD-Sparse" if self.verbose else None,
         )
@@ -150,10 +157,15 @@ class _Problem(NamedTuple):
 
     @classmethod
     def of(cls, X: sp.csr_array, codes: NDArray[np.int64], model: PPDSparse) -> _Problem:
-        X = compact(X)
+        X, T = compact(X), compact(sp.csr_array(X.T))
+        sizes, rows = row_sizes(X), np.argsort(codes, kind="stable")
         heads = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+        for matrix in (X, T):
+            matrix.data, matrix.indices, matrix.indptr = map(
+                read_only, (matrix.data, matrix.indices, matrix.indptr)
+            )
         return cls(
-            X, compact(sp.csr_array(X.T)), row_sizes(X), np.argsort(codes, kind="stable"), heads,
+            X, T, read_only(sizes), read_only(rows), heads,
             float(model.l1), float(model.cost), float(model.tol), int(model.max_rounds),
             int(model.max_passes),
         )  # fmt: skip

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import Format, Jobs, Json, LabelColumn, Reading, TextColumn, ZeroBased
+from locole.cli.options import (
+    Address,
+    EngineName,
+    Format,
+    Jobs,
+    Json,
+    LabelColumn,
+    Reading,
+    TextColumn,
+    ZeroBased,
+)
 
 if TYPE_CHECKING:
     from locole.cli.steps import Steps
@@ -54,6 +64,8 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     jobs: Jobs = -1,
+    engine: EngineName = "threads",
+    address: Address = None,
     format: Format = "auto",
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -72,8 +84,10 @@ def fit(
 
     --l1, --l2, --passes and --storage are the regressor's, and choose the elastic net alone unless
     --regressor names another one. --model trains one of the systems that locole is compared with
-    instead, whose parameters are given by --set.
+    instead, whose parameters are given by --set. --engine ray solves the elastic net (or ppd_sparse) on
+    the nodes of a Ray cluster, with the same result.
     """
+    from locole.cli.engines import set_engine
     from locole.cli.steps import Steps
     from locole.cli.training import (
         TextOptions,
@@ -94,6 +108,7 @@ def fit(
         classifier = make_baseline(kind, settings or [], typed, seed=seed, jobs=jobs)
     texts = TextOptions(analyzer, min_df, hash_size)
     check_settings(classifier, texts)
+    set_engine(classifier, engine, address)
     reading = Reading.of(format, text_column, label_column, zero_based, labels)
     steps = Steps(quiet=json)
     model, notes = train_model(train, reading, classifier, texts, steps)

@@ -7,6 +7,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 __all__ = [
+    "Address",
+    "EngineName",
     "Format",
     "Jobs",
     "Json",
@@ -23,6 +25,20 @@ ModelPath = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores. Answers do not depend on it.")
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine", help="threads of this machine, or ray for the nodes of a Ray cluster."
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="HOST:PORT of a Ray cluster's head, auto, or local. By default RAY_ADDRESS, a cluster that "
+        "this machine is part of, or one of its own.",
+    ),
 ]
 Format = Annotated[
     str,

@@ -87,6 +87,10 @@ class SavedEstimator:
     #: Attributes that `fit` leaves and that make up the model: name → type, or tuple of types.
     _learnt: ClassVar[dict[str, Any]] = {}
 
+    #: Parameters that are not written, and refused in files: where a model learns is the user's to say,
+    #: and no file's.
+    _unsaved: ClassVar[tuple[str, ...]] = ()
+
     def _check_learnt(self) -> None:
         """Raise ModelFileError where the attributes that a file gave do not fit together.
 
@@ -97,6 +101,7 @@ class SavedEstimator:
         own = vars(self)
         names = (*self._learnt, *_FROM_SKLEARN)
         params = cast(Any, self).get_params(deep=False)
+        params = {name: value for name, value in params.items() if name not in self._unsaved}
         return {"params": params, "learnt": {name: own[name] for name in names if name in own}}
 
     @classmethod
@@ -104,7 +109,7 @@ class SavedEstimator:
         params, learnt = values["params"], values["learnt"]
         if not isinstance(params, dict) or not isinstance(learnt, dict):
             raise ModelFileError("it has a part without parameters or attributes")
-        known = set(cast(Any, cls)._get_param_names())
+        known = set(cast(Any, cls)._get_param_names()).difference(cls._unsaved)
         _refuse_unknown(params, known, "parameter")
         _refuse_unknown(learnt, {*cls._learnt, *_FROM_SKLEARN}, "attribute")
         made = cls(**params)

@@ -118,6 +118,15 @@ class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
     #: Number of outputs; every regressor has it after `fit`.
     n_outputs_: int
 
+    @property
+    def learns_embedding(self) -> bool:
+        """Whether `fit` also learns the label vectors.
+
+        It then leaves them in ``vectors_``, in the real view and of unit length. Points belong to these
+        and no longer to the vectors of the targets, so whoever decodes them has to take these.
+        """
+        return False
+
     @abstractmethod
     def fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import queue
+import threading
 import time
-from typing import Any, NamedTuple
+from contextlib import closing
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.blocks import map_blocks, n_threads
+from locole.blocks import slices
+from locole.engines import THREADS, Engine, read_only
 from locole.kernels.dual import BLOCK, dual_pass, fill_duals, fill_weights
 from locole.kernels.simd import WIDTH, aligned
 from locole.regressors.problem import Problem
 
-__all__ = ["DualSettings", "padded_width", "solve_dual"]
+__all__ = ["DualSettings", "padded_width", "solve_dual", "solve_outputs"]
 
 
 class DualSettings(NamedTuple):
@@ -41,11 +43,27 @@ class _Prepared(NamedTuple):
     sizes: NDArray[np.float32]
 
 
+class _Work(NamedTuple):
+    """What a block of outputs is solved from, wherever that is done."""
+
+    problem: Problem
+    """With the X of `prepared`, so that there is one X to be sent."""
+    prepared: _Prepared
+    settings: DualSettings
+    start: Any
+    W: NDArray[np.float32] | None
+    """Where weights go; None if they are sparse, or made where the caller's memory is not."""
+
+
 class _Room(NamedTuple):
     """Working memory of one thread, used for one block after the other."""
 
     alpha: NDArray[np.float32]
     V: NDArray[np.float32]
+
+
+# The room of each thread, for the next block of the same problem.
+_own = threading.local()
 
 
 def padded_width(n_outputs: int) -> int:
@@ -54,7 +72,7 @@ def padded_width(n_outputs: int) -> int:
 
 
 def solve_dual(
-    problem: Problem, settings: DualSettings, *, start: Any = None
+    problem: Problem, settings: DualSettings, *, start: Any = None, engine: Engine = THREADS
 ) -> tuple[NDArray[np.float32] | sp.csr_array, list[dict[str, float]]]:
     """Weights and one record a pass.
 
@@ -67,6 +85,8 @@ def solve_dual(
     start : array or CSR of shape (n_features, n_outputs or more), optional
         Weights learnt from other samples, whose duals stay as they are: the result is the better
         solution for all samples that moving the new ones' duals can reach.
+    engine : Engine
+        Where blocks of outputs are solved.
 
     Returns
     -------
@@ -77,33 +97,52 @@ def solve_dual(
         blocks that made this pass; ``examples_per_s``, samples a CPU second for all outputs. With
         shrinking, the short pass before a pass is in its record.
     """
-    shared = _prepare(problem, settings)
+    prepared = _prepare(problem, settings)
     n_outputs = problem.targets.shape[1]
-    n_features = shared.rank.size
+    n_features = prepared.rank.size
     dense = settings.l1 == 0
     W = np.empty((n_features, padded_width(n_outputs)) if dense else (0, 0), dtype=np.float32)
     W[:, n_outputs:] = 0
-    rooms: queue.SimpleQueue[_Room] = queue.SimpleQueue()
-    for _ in range(min(n_threads(settings.n_jobs), -(-n_outputs // BLOCK))):
-        rooms.put(_make_room(shared.X))
-
-    def solve_block(outputs: slice) -> tuple[list[dict[str, float]], sp.csc_array | None]:
-        room = rooms.get()
-        try:
-            _set_start(shared, settings, outputs, room, start)
-            history = _solve_block(problem, shared, settings, outputs, room)
-            return history, _write_out(shared, settings, outputs, room, W)
-        finally:
-            rooms.put(room)
-
-    description = "elastic net" if settings.verbose else None
-    parts = map_blocks(
-        solve_block, n_outputs, block=BLOCK, n_jobs=settings.n_jobs, description=description
+    codes = read_only(problem.codes)
+    work = _Work(
+        problem._replace(X=prepared.X, codes=codes),
+        prepared,
+        settings,
+        start,
+        W if dense and engine.shares_memory else None,
     )
-    history = _merged([part[0] for part in parts])
+    blocks = slices(n_outputs, BLOCK)
+    histories: list[Any] = [None] * len(blocks)
+    columns: list[Any] = [None] * len(blocks)
+    description = "elastic net" if settings.verbose else None
+    found = engine.map(
+        solve_outputs, blocks, shared=work, n_jobs=settings.n_jobs, description=description
+    )
+    try:
+        # Closed at once if an error comes between two results, so that nothing goes on working.
+        with closing(cast(Any, found)):
+            for place, (histories[place], part) in found:
+                if dense and part is not None:
+                    W[:, blocks[place]] = part
+                else:
+                    columns[place] = part
+    finally:
+        vars(_own).clear()  # pool threads are gone with theirs, this one stays
+    history = _merged(histories)
     if dense:
         return W, history
-    return sp.csr_array(sp.hstack([part[1] for part in parts], format="csr")), history
+    return sp.csr_array(sp.hstack(columns, format="csr")), history
+
+
+def solve_outputs(
+    work: _Work, outputs: slice
+) -> tuple[list[dict[str, float]], NDArray[np.float32] | sp.csc_array | None]:
+    """Solve one block of outputs; return its history and its weights if they are not in ``work.W``."""
+    problem, prepared, settings, start, W = work
+    room = _room(prepared.X)
+    _set_start(prepared, settings, outputs, room, start)
+    history = _solve_block(problem, prepared, settings, outputs, room)
+    return history, _write_out(prepared, settings, outputs, room, W)
 
 
 def _prepare(problem: Problem, settings: DualSettings) -> _Prepared:
@@ -116,16 +155,21 @@ def _prepare(problem: Problem, settings: DualSettings) -> _Prepared:
     indices = rank.astype(X.indices.dtype)[X.indices]
     slopes = 1 / (2 * problem.weight)
     sizes = 1 / (slopes + problem.row_squares() / (2 * settings.l2))
-    return _Prepared(
-        sp.csr_array((data, indices, X.indptr), shape=X.shape),
-        rank,
-        *(v.astype(np.float32) for v in (problem.weight, slopes, sizes)),
-    )
+    X = sp.csr_array((data, indices, X.indptr), shape=X.shape)
+    X.data, X.indices, X.indptr = map(read_only, (X.data, X.indices, X.indptr))
+    vectors = (v.astype(np.float32) for v in (problem.weight, slopes, sizes))
+    return _Prepared(X, *map(read_only, (rank, *vectors)))
 
 
-def _make_room(X: sp.csr_array) -> _Room:
-    like = np.empty(0, dtype=np.float32)
-    return _Room(aligned(X.shape[0] * BLOCK, like), aligned(X.shape[1] * BLOCK, like))
+def _room(X: sp.csr_array) -> _Room:
+    """Room of this thread: that of its last block if it has the right size."""
+    sizes = (X.shape[0] * BLOCK, X.shape[1] * BLOCK)
+    room: _Room | None = getattr(_own, "room", None)
+    if room is None or (room.alpha.size, room.V.size) != sizes:
+        _own.room = None  # before there are two
+        like = np.empty(0, dtype=np.float32)
+        _own.room = room = _Room(*(aligned(size, like) for size in sizes))
+    return room
 
 
 def _set_start(
@@ -230,17 +274,17 @@ def _solve_block(
 
 
 def _write_out(
-    shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room, W: NDArray
-) -> sp.csc_array | None:
-    """Turn a block's V into weights: into W, or into a sparse block of their own."""
+    shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room, W: NDArray | None
+) -> NDArray[np.float32] | sp.csc_array | None:
+    """Turn a block's V into weights: into W, or into a block of their own, sparse if l1 > 0."""
     width = outputs.stop - outputs.start
     l1, scale = np.float32(settings.l1), np.float32(1 / (2 * settings.l2))
-    if settings.l1 == 0:
+    if W is not None:
         fill_weights(room.V, shared.rank, l1, scale, outputs.start, width, W)
         return None
     block = np.empty((shared.rank.size, width), dtype=np.float32)
     fill_weights(room.V, shared.rank, l1, scale, 0, width, block)
-    return sp.csc_array(block)
+    return sp.csc_array(block) if settings.l1 else block
 
 
 def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from locole.engines import Engine, make_engine
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.regressors.base import TargetsLike, all_or_nothing, as_targets
@@ -76,6 +77,9 @@ class ElasticNetRegressor(LinearRegressor):
         Threads; the answer does not depend on it.
     verbose : int
         1 shows progress.
+    engine : {"threads", "ray"} or Engine
+        Where blocks of outputs are solved: on threads of this machine, or on a Ray cluster (see
+        `locole.engines`). The answer does not depend on it. Not saved with a model.
 
     Attributes
     ----------
@@ -107,6 +111,7 @@ class ElasticNetRegressor(LinearRegressor):
         "history_": list,
         "curvature_": np.ndarray,
     }
+    _unsaved: ClassVar = ("engine",)
 
     def __init__(
         self,
@@ -122,6 +127,7 @@ class ElasticNetRegressor(LinearRegressor):
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        engine: str | Engine = "threads",
     ) -> None:
         self.l1 = l1
         self.l2 = l2
@@ -134,13 +140,14 @@ class ElasticNetRegressor(LinearRegressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.engine = engine
 
     @all_or_nothing
     def fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Solve for all outputs."""
-        settings = self._settings()
+        settings, engine = self._settings(), make_engine(self.engine)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         constant = self._wants_constant(X)
         problem = self._problem(X, targets, sample_weight, constant)
@@ -149,7 +156,7 @@ class ElasticNetRegressor(LinearRegressor):
             W: Any = solve_directly(problem, settings.l2)
             history: list[dict[str, float]] = []
         else:
-            W, history = solve_dual(problem, settings)
+            W, history = solve_dual(problem, settings, engine=engine)
         self._set_weights(W, problem.targets.shape[1], constant=constant)
         self.history_ = history
         self.curvature_ = np.zeros(problem.X.shape[1])
@@ -183,6 +190,7 @@ class ElasticNetRegressor(LinearRegressor):
             problem._replace(X=_columns(problem.X, touched, ease)),
             settings,
             start=_scaled(W[touched], 1 / ease),
+            engine=make_engine(self.engine),
         )
         W = _replaced(W, touched, _scaled(moved, ease))
         self._set_weights(W, self.n_outputs_, constant=self._has_constant)

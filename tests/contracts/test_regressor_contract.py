@@ -77,6 +77,15 @@ REGRESSORS: dict[str, TargetRegressor] = {
         steps_at=(6,),
         warm_up=0.5,
     ),
+    "network with learnt vectors": MLPRegressor(
+        loss="softmax",
+        hidden=48,
+        epochs=6,
+        batch_size=32,
+        learning_rate=0.02,
+        skip=False,
+        embedding_rate=0.1,
+    ),
     "blend": BlendRegressor(
         [ElasticNetRegressor(l2=1.0, max_passes=4), SoftmaxRegressor(epochs=1, batch_size=32)],
         [1.0, 0.25],

@@ -277,21 +277,3 @@ def test_an_array_that_the_system_refuses():
     numbers = memory.Growing(np.int64, "data.svm")
     with pytest.raises(LocoleError, match=r"data\.svm does not fit into memory"):
         numbers._resize(1 << 60)
-
-
-def test_memory_left(tmp_path, monkeypatch):
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:      5000 kB\n")
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
-    assert memory.available_bytes() == 5_120_000
-    for name, text in [
-        ("memory.max", "1000000\n"),
-        ("memory.current", "900000\n"),
-        ("memory.stat", "anon 5\ninactive_file 50000\n"),
-    ]:
-        (tmp_path / name).write_text(text)
-    assert memory.available_bytes() == 150_000
-    (tmp_path / "memory.max").write_text("max\n")
-    assert memory.available_bytes() == 5_120_000
-    (tmp_path / "meminfo").write_text("nothing")
-    assert memory.available_bytes() is None

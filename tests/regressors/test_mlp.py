@@ -463,7 +463,7 @@ def test_importing_the_package_does_not_import_torch():
         ({"recipe": None}, "unknown recipe None"),
         ({"hidden": 0}, "hidden must be a whole number of at least 1, not 0"),
         ({"hidden": ()}, "hidden is empty"),
-        ({"hidden": "64"}, "hidden must be a whole number"),
+        ({"hidden": "64"}, "hidden must be one whole number or several, not '64'"),
         ({"hidden": 2.5}, "hidden must be one whole number or several, not 2.5"),
         ({"epochs": True}, "epochs must be a whole number of at least 1, not True"),
         ({"batch_size": 1.5}, "batch_size must be a whole number"),
@@ -484,6 +484,9 @@ def test_importing_the_package_does_not_import_torch():
         ({"patience": 0}, "patience must be a whole number"),
         ({"first_layer": "int8"}, "unknown first_layer 'int8': take one of float32, float16"),
         ({"second_moment": "all"}, "unknown second_moment 'all'"),
+        ({"hidden": "64,32"}, "hidden must be one whole number or several, not '64,32'"),
+        ({"checkpoint": 3}, "checkpoint must be the path of a folder, not 3"),
+        ({"learn_scale": 1}, "learn_scale must be True or False"),
         ({"device": "tpu"}, "unknown device 'tpu': take one of auto, cpu, cuda"),
         ({"checkpoint_every_s": "often"}, "checkpoint_every_s must be a number"),
     ],
@@ -510,3 +513,23 @@ def test_bad_data():
 def test_progress_is_shown_on_standard_error(capsys):
     small(verbose=1).fit(X_WORDS, TARGETS)
     assert capsys.readouterr().out == ""
+
+
+# --- predictions ---
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{}, {"skip": True}, {"loss": "softmax"}, {"batch_norm": True}, {"first_layer": "float16"}],
+    ids=str,
+)
+def test_a_row_gets_the_same_bits_whatever_its_neighbours(option):
+    model = small(**{"skip": False, "hidden": (24, 17), **option}).fit(X_WORDS, TARGETS)
+    Z = model.predict(X_WORDS)
+    for rows in ([5], [199, 0], [7, 7, 7], np.arange(0, 200, 7), np.arange(200)[::-1]):
+        assert_same_bits(model.predict(X_WORDS[rows]), Z[rows].copy())
+    classifier = LocoleClassifier("kerdock", regressor=small(**option)).fit(X_WORDS, Y_WORDS)
+    labels, scores = classifier.predict_topk(X_WORDS, k=40)
+    for row in (0, 17, 199):
+        alone = classifier.predict_topk(X_WORDS[row : row + 1], k=40)
+        assert_same_bits([alone[0][0], alone[1][0]], [labels[row], scores[row]])

@@ -48,8 +48,8 @@ class DeviceLayer:
         w = self._caught_up(batch)[0]
         # embedding_bag wants the entries row by row
         order = torch.sort(rows, stable=True)[1]
-        counts = torch.bincount(rows, minlength=batch.n_rows)
-        starts = torch.cumsum(counts, 0) - counts
+        counts = np.bincount(batch.who, minlength=batch.n_rows)
+        starts = self._tensor(np.cumsum(counts) - counts)
         return torch.nn.functional.embedding_bag(
             features[order], w, starts, mode="sum", per_sample_weights=values[order]
         )
@@ -136,7 +136,11 @@ class DeviceNetwork(Network):
             m += (1 - BETAS[0]) * (g - m)
             torch.maximum(BETAS[1] * u, g.abs() + EPS, out=u)
             with torch.no_grad():
-                self.tensors[name] -= pace * m / u
+                self.tensors[name] -= pace * self._part(name) * m / u
+        if self.joint is not None:
+            with torch.no_grad():
+                G = self.tensors["vectors"]
+                G /= torch.linalg.vector_norm(G, dim=1, keepdim=True)
 
     def pull(self) -> None:
         """Bring all numbers back to the processor."""

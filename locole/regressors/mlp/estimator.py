@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import numbers
+import os
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,6 +24,7 @@ from locole.regressors.base import (
     as_targets,
 )
 from locole.regressors.elastic_net import ElasticNetRegressor
+from locole.regressors.mlp.memory import require_room, training_bytes
 from locole.regressors.mlp.recipes import Settings, resolve
 from locole.regressors.mlp.schedule import Schedule
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
@@ -66,7 +69,9 @@ class MLPRegressor(TargetRegressor):
     loss : {"squared", "softmax"}
         Half the squared distance to the label's vector, or cross-entropy over all labels.
     normalise : bool
-        Whether points have unit length. With the softmax a factor of the logits is learnt then.
+        Whether points have unit length.
+    learn_scale : bool
+        Whether points of unit length are multiplied by a factor that is learnt, with the softmax.
     batch_norm : bool
         Whether each hidden layer normalises its inputs over the batch.
     dropout, feature_dropout : float
@@ -78,6 +83,12 @@ class MLPRegressor(TargetRegressor):
     start : {"random", "linear"}
         What the linear part begins with: nothing, or the solution of an `ElasticNetRegressor`. Then
         the network begins as that linear model.
+    embedding_rate : float
+        Learn the label vectors as well, with this part of the learning rate, starting from those of
+        the embedding; 0 leaves them alone. `LocoleClassifier` then decodes by the vectors learnt.
+    coherence_penalty : float
+        Weight of what keeps learnt vectors apart: by default 1 with the squared loss, without which
+        those of labels that the rows do not tell apart become one, and 0 with the softmax.
     validation : float
         Part of the rows that is held out. Learning stops when their loss has not fallen for
         ``patience`` epochs, and the best weights are kept, which takes the memory of another copy.
@@ -106,7 +117,9 @@ class MLPRegressor(TargetRegressor):
     first_ : array of shape (n_features, width)
         Weights of the first layer and, behind them, of the linear part.
     layers_ : dict of arrays
-        Everything else, by name.
+        Everything else, by name, also label vectors if they were learnt.
+    vectors_ : array of shape (n_classes, n_outputs) or None
+        Label vectors, if they were learnt. `partial_fit` goes on from those of its targets.
     settings_ : dict
         What the recipe and the parameters came to.
     history_ : list of dict
@@ -147,12 +160,15 @@ class MLPRegressor(TargetRegressor):
         warm_up: float | None = None,
         loss: Literal["squared", "softmax"] | None = None,
         normalise: bool | None = None,
+        learn_scale: bool | None = None,
         batch_norm: bool | None = None,
         dropout: float | None = None,
         feature_dropout: float | None = None,
         label_smoothing: float | None = None,
         skip: bool | None = None,
         start: Literal["random", "linear"] | None = None,
+        embedding_rate: float | None = None,
+        coherence_penalty: float | None = None,
         validation: float = 0.0,
         patience: int = 2,
         first_layer: Literal["float32", "float16"] = "float32",
@@ -174,12 +190,15 @@ class MLPRegressor(TargetRegressor):
         self.warm_up = warm_up
         self.loss = loss
         self.normalise = normalise
+        self.learn_scale = learn_scale
         self.batch_norm = batch_norm
         self.dropout = dropout
         self.feature_dropout = feature_dropout
         self.label_smoothing = label_smoothing
         self.skip = skip
         self.start = start
+        self.embedding_rate = embedding_rate
+        self.coherence_penalty = coherence_penalty
         self.validation = validation
         self.patience = patience
         self.first_layer = first_layer
@@ -203,13 +222,17 @@ class MLPRegressor(TargetRegressor):
         rows = self._rows(X, targets, sample_weight, settings)
         held, rows = self._split(rows)
         settings = settings.for_rows(rows.which.size)
-        shape = _shape(settings, X.shape[1], rows.targets.shape[1])
+        shape = _shape(settings, X.shape[1], rows.targets.shape[1], rows.targets)
+        met = np.bincount(rows.X.indices, minlength=X.shape[1]) > 0
+        self._require_room(shape, settings, int(met.sum()))
         W = first_weights(shape, self.random_state)
         arrays = initial(shape, self.random_state, scale=_FIRST_SCALE)
+        if shape.n_learnt:
+            arrays["vectors"][:] = rows.targets.table(0, shape.n_outputs)
         if settings.start == "linear":
             self._start_linear(rows, shape, W, arrays)
         # A feature that no row has says nothing.
-        W[np.bincount(rows.X.indices, minlength=X.shape[1]) == 0] = 0
+        W[~met] = 0
         if self.first_layer == "float16":
             W = W.astype(np.float16).view(np.uint16)
         self.history_: list[dict[str, float]] = []
@@ -253,7 +276,10 @@ class MLPRegressor(TargetRegressor):
         # Copies: an interrupted fit leaves the old weights.
         arrays = {name: np.array(array) for name, array in self.layers_.items()}
         W = np.array(self.first_)
-        self._learn(rows, held, settings, self._shape, W, arrays, rate=share)
+        shape = _shape(settings, self.n_features_in_, self.n_outputs_, rows.targets)
+        if shape.n_learnt:
+            arrays["vectors"] = np.array(rows.targets.table(0, shape.n_outputs), dtype=np.float32)
+        self._learn(rows, held, settings, shape, W, arrays, rate=share)
         return self
 
     def _rows(self, X: Any, targets: Any, sample_weight: Any, settings: Settings) -> Rows:
@@ -263,6 +289,11 @@ class MLPRegressor(TargetRegressor):
             raise LocoleError(
                 "the softmax needs labels and their vectors, not an array of targets: take "
                 'loss="squared", or use the network as LocoleClassifier(regressor=...).'
+            )
+        if settings.embedding_rate and not isinstance(targets, LabelTargets):
+            raise LocoleError(
+                "an array of targets has no label vectors to learn: take embedding_rate=0, or use the "
+                "network as LocoleClassifier(regressor=...)."
             )
         X, targets = sp.csr_array(X), as_targets(targets)
         if X.shape[0] != targets.shape[0]:
@@ -295,6 +326,22 @@ class MLPRegressor(TargetRegressor):
         self.history_ = [*self.history_, *fit.history]
         self.rows_seen_ += rows.which.size
 
+    def _require_room(self, shape: Shape, settings: Settings, n_met: int) -> None:
+        """Say so before hours of learning, not after, if memory is short."""
+        from locole.regressors.mlp.device import choose_device
+
+        if choose_device(self.device) is not None:
+            return
+        n_bytes = training_bytes(
+            shape,
+            n_met=n_met,
+            batch_size=settings.batch_size,
+            half=self.first_layer == "float16",
+            row_moment=self.second_moment == "row",
+            copy=self.validation > 0,
+        )
+        require_room(n_bytes, shape)
+
     def _split(self, rows: Rows) -> tuple[Rows | None, Rows]:
         """Rows held out, and those to learn from."""
         n = rows.which.size
@@ -324,11 +371,23 @@ class MLPRegressor(TargetRegressor):
         _check_choice("device", self.device, ("auto", "cpu", "cuda"))
         _check_number("validation", self.validation, 0, 1)
         _check_number("checkpoint_every_s", self.checkpoint_every_s, 0, np.inf)
+        if not isinstance(self.checkpoint, str | os.PathLike | NoneType):
+            raise LocoleError(f"checkpoint must be the path of a folder, not {self.checkpoint!r}.")
         if not isinstance(self.patience, numbers.Integral) or self.patience < 1:
             raise LocoleError(f"patience must be a whole number of at least 1: {self.patience!r}.")
         if importlib.util.find_spec("torch") is None:
             raise LocoleError("networks need torch: pip install 'locole[mlp]'.")
         return settings
+
+    @property
+    def learns_embedding(self) -> bool:
+        """Whether `fit` learns label vectors, which are then in ``vectors_``."""
+        return bool(self.embedding_rate)
+
+    @property
+    def vectors_(self) -> NDArray[np.float32] | None:
+        """Label vectors, if they were learnt."""
+        return self.layers_.get("vectors")
 
     # Predict ------------------------------------------------------------------------------------
 
@@ -354,7 +413,9 @@ class MLPRegressor(TargetRegressor):
         return hasattr(self, "first_")
 
     def _check_learnt(self) -> None:
-        shape = self._shape
+        vectors = self.layers_.get("vectors")
+        n_learnt = len(vectors) if isinstance(vectors, np.ndarray) and vectors.ndim else 0
+        shape = self._shape._replace(n_learnt=n_learnt)
         wanted = shape.arrays()
         fits = (
             self.first_.dtype in ("float32", "uint16")
@@ -371,7 +432,8 @@ class MLPRegressor(TargetRegressor):
             raise ModelFileError("its network has arrays that do not fit together")
 
 
-def _shape(settings: Settings, n_features: int, n_outputs: int) -> Shape:
+def _shape(settings: Settings, n_features: int, n_outputs: int, targets: Any = None) -> Shape:
+    """Sizes and switches; with targets also those of label vectors that are learnt from them."""
     return Shape(
         n_features,
         settings.hidden,
@@ -379,7 +441,8 @@ def _shape(settings: Settings, n_features: int, n_outputs: int) -> Shape:
         batch_norm=settings.batch_norm,
         skip=settings.skip,
         normalise=settings.normalise,
-        scaled=settings.normalise and settings.loss == "softmax",
+        scaled=settings.normalise and settings.learn_scale and settings.loss == "softmax",
+        n_learnt=targets.n_classes if targets is not None and settings.embedding_rate else 0,
     )
 
 

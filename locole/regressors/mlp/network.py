@@ -19,6 +19,7 @@ from locole.blocks import slices
 from locole.kernels.sparse_layer import adamax
 from locole.regressors.mlp.momentum import BETAS, EPS
 from locole.regressors.mlp.shape import NORM_EPS, Arrays, Shape
+from locole.regressors.mlp.vectors import JointLoss
 
 __all__ = ["Network", "Outcome", "one_thread"]
 
@@ -73,12 +74,23 @@ class Network:
         All dense numbers, shared with torch and changed in place.
     loss : function
         From points and numbers of rows to losses and their gradients.
+    joint : JointLoss, optional
+        In place of ``loss`` if label vectors are learnt, too.
     dropout : float
         Part of the hidden units that are left out of each row.
     """
 
-    def __init__(self, shape: Shape, arrays: Arrays, loss: Loss, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        arrays: Arrays,
+        loss: Loss,
+        *,
+        joint: JointLoss | None = None,
+        dropout: float = 0.0,
+    ) -> None:
         self.shape, self.arrays, self.loss, self.dropout = shape, arrays, loss, dropout
+        self.joint = joint
         learnt = [name for name in arrays if not name.startswith("running")]
         self.moments = {name: np.zeros((2, arrays[name].size), np.float32) for name in learnt}
         self.tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -89,10 +101,22 @@ class Network:
         """Loss and gradients of a batch, whose rows times the first layer are A."""
         leaf = self._leaf(A)
         Z = self._points(leaf, rng, apply)
-        total = _Losses.apply(Z, lambda Z: self._losses(Z, rows, apply))
+        total, penalty = self._total(Z, rows, apply)
         wanted = [leaf, *(self.tensors[name] for name in self.moments)]
-        first, *dense = torch.autograd.grad(total / len(A), wanted)
+        first, *dense = torch.autograd.grad(total / len(A) + penalty, wanted)
         return Outcome(float(total.detach()), first, dict(zip(self.moments, dense, strict=True)))
+
+    def _total(self, Z: Any, rows: NDArray, apply: Any) -> tuple[Any, Any]:
+        """Sum of the losses, and the penalty of the label vectors."""
+        if self.joint is None:
+            return _Losses.apply(Z, lambda Z: self._losses(Z, rows, apply)), 0.0
+        G = self.tensors["vectors"]
+
+        def product(left: Any, right: Any) -> Any:
+            return self._product(left, right, apply)
+
+        losses = self.joint.losses(Z, G, rows, product)
+        return losses.sum(dtype=torch.float64), self.joint.penalty(G, rows, product)
 
     def _leaf(self, A: Any) -> Any:
         return torch.from_numpy(A).requires_grad_()
@@ -101,7 +125,17 @@ class Network:
         """Take a step of Adamax."""
         for name, gradient in gradients.items():
             array, (m, u) = self.arrays[name].reshape(-1), self.moments[name]
-            self._move(array, m, u, gradient.numpy().reshape(-1), np.float32(pace), apply)
+            own = np.float32(pace * self._part(name))
+            self._move(array, m, u, gradient.numpy().reshape(-1), own, apply)
+        if self.joint is not None:
+            G = self.arrays["vectors"]
+            G /= np.linalg.norm(G, axis=1, keepdims=True)
+
+    def _part(self, name: str) -> float:
+        """Part of the learning rate that these numbers learn with."""
+        if self.joint is None or name != "vectors":
+            return 1.0
+        return self.joint.settings.embedding_rate
 
     def _move(self, w: Any, m: Any, u: Any, g: Any, pace: np.float32, apply: Any) -> None:
         def move(part: slice) -> None:

@@ -28,12 +28,23 @@ class Settings:
     warm_up: float = 0.0
     loss: Literal["squared", "softmax"] = "squared"
     normalise: bool = True
+    learn_scale: bool = True
     batch_norm: bool = False
     dropout: float = 0.0
     feature_dropout: float = 0.0
     label_smoothing: float = 0.0
     skip: bool = False
     start: Literal["random", "linear"] = "random"
+    embedding_rate: float = 0.0
+    #: None is decided by the loss.
+    coherence_penalty: float | None = None
+
+    @property
+    def penalty(self) -> float:
+        """Weight of the coherence of learnt vectors: the softmax keeps labels apart by itself."""
+        if self.coherence_penalty is None:
+            return 1.0 if self.loss == "squared" else 0.0
+        return self.coherence_penalty
 
     def for_rows(self, n_rows: int) -> Settings:
         """Decide on the epochs, if that is left open: four, or as many as some hundred steps take."""
@@ -69,7 +80,8 @@ RECIPES: dict[str, Settings] = {
 
 _COUNTS = ("batch_size", "epochs")
 _PARTS = ("dropout", "feature_dropout", "label_smoothing")
-_SWITCHES = ("normalise", "batch_norm", "skip")
+_SWITCHES = ("normalise", "learn_scale", "batch_norm", "skip")
+_RATES = ("learning_rate", "warm_up", "embedding_rate", "coherence_penalty")
 
 
 def resolve(recipe: str, given: Mapping[str, Any]) -> Settings:
@@ -95,7 +107,7 @@ def resolve(recipe: str, given: Mapping[str, Any]) -> Settings:
 
 
 def _whole_numbers(name: str, value: Any) -> tuple[int, ...]:
-    if not isinstance(value, numbers.Integral | Iterable):
+    if not isinstance(value, numbers.Integral | Iterable) or isinstance(value, str):
         raise LocoleError(f"{name} must be one whole number or several, not {value!r}.")
     values = (value,) if isinstance(value, numbers.Integral) else tuple(value)
     for item in values:
@@ -114,8 +126,10 @@ def _check(settings: Settings) -> None:
     for name in _COUNTS:
         if getattr(settings, name) is not None:
             _check_count(name, getattr(settings, name))
-    for name in ("learning_rate", "warm_up", *_PARTS):
+    for name in (*_RATES, *_PARTS):
         value = getattr(settings, name)
+        if value is None and name == "coherence_penalty":
+            continue
         if (
             isinstance(value, bool)
             or not isinstance(value, numbers.Real)

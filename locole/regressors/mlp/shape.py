@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from locole.kernels.dense import fill_products
 from locole.kernels.product import add_dense_product
 from locole.kernels.simd import WIDTH
 
@@ -41,6 +42,8 @@ class Shape(NamedTuple):
     skip: bool = False
     normalise: bool = True
     scaled: bool = False
+    #: Labels whose vectors are learnt as well; none after training.
+    n_learnt: int = 0
 
     @property
     def first_columns(self) -> int:
@@ -63,6 +66,8 @@ class Shape(NamedTuple):
             shapes[f"weight{i}"], shapes[f"bias{i}"] = (after, before), (after,)
         if self.scaled:
             shapes["log_scale"] = (1,)
+        if self.n_learnt:
+            shapes["vectors"] = (self.n_learnt, self.n_outputs)
         return shapes
 
 
@@ -103,14 +108,17 @@ def product(X: sp.csr_array, W: NDArray) -> NDArray[np.float32]:
 
 
 def forward(shape: Shape, arrays: Any, A: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Points of rows whose product with the first layer is A; A is used up."""
+    """Points of rows whose product with the first layer is A.
+
+    The bits of a row do not depend on the others, as they would with BLAS.
+    """
     H = A[:, : shape.hidden[0]] + arrays["bias0"]
     for i in range(1, len(shape.hidden) + 1):
         if shape.batch_norm:
             gain = arrays[f"gain{i}"] / np.sqrt(arrays[f"running_var{i}"] + np.float32(NORM_EPS))
             H = (H - arrays[f"running_mean{i}"]) * gain + arrays[f"shift{i}"]
         np.maximum(H, 0, out=H)
-        H = H @ arrays[f"weight{i}"].T + arrays[f"bias{i}"]
+        H = _times(H, arrays[f"weight{i}"]) + arrays[f"bias{i}"]
     if shape.skip:
         H += A[:, shape.hidden[0] : shape.first_columns]
     if shape.normalise:
@@ -118,3 +126,11 @@ def forward(shape: Shape, arrays: Any, A: NDArray[np.float32]) -> NDArray[np.flo
     if shape.scaled:
         H *= np.exp(arrays["log_scale"])
     return H
+
+
+def _times(H: NDArray, V: NDArray) -> NDArray:
+    """``H @ V.T``."""
+    out = np.empty((H.shape[0], V.shape[0]), dtype=np.result_type(H, V))
+    H, V = (np.ascontiguousarray(array, dtype=out.dtype) for array in (H, V))
+    fill_products(H.reshape(-1), V.reshape(-1), *out.shape, V.shape[1], out.reshape(-1))
+    return out

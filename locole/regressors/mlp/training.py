@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
 
 from locole.blocks import map_blocks, n_threads, workers
@@ -19,8 +20,9 @@ from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.schedule import rates
 from locole.regressors.mlp.shape import Shape, forward, product
 from locole.regressors.mlp.sparse_layer import SparseLayer
+from locole.regressors.mlp.vectors import JointLoss
 
-__all__ = ["LossOverflowError", "Rows", "Training", "losses_of"]
+__all__ = ["LossOverflowError", "Rows", "Training", "joint_of", "losses_of"]
 
 _HELD_ROWS = 512
 
@@ -87,6 +89,13 @@ def losses_of(rows: Rows, settings: Settings) -> Callable[[NDArray, NDArray], tu
     return losses
 
 
+def joint_of(rows: Rows, settings: Settings) -> JointLoss | None:
+    """Losses of rows whose label vectors are learnt with the network, if they are."""
+    if not settings.embedding_rate:
+        return None
+    return JointLoss(settings, rows.targets.codes[rows.which], rows.weight)
+
+
 class Training:
     """Everything that changes while a network learns, and the steps that change it.
 
@@ -124,16 +133,16 @@ class Training:
 
     def _place(self, W: NDArray, losses: Any, row_moment: bool, device: str | None) -> None:
         layer: dict[str, Any] = {"n_steps": self.rates.size, "row_moment": row_moment}
-        dropout = self.settings.dropout
+        options: dict[str, Any] = {
+            "dropout": self.settings.dropout, "joint": joint_of(self.rows, self.settings)
+        }  # fmt: skip
         self.layer: SparseLayer | DeviceLayer
         if device is None:
             self.layer = SparseLayer(W, **layer)
-            self.network = Network(self.shape, self.arrays, losses, dropout=dropout)
+            self.network = Network(self.shape, self.arrays, losses, **options)
         else:
             self.layer = DeviceLayer(W, **layer, device=device)
-            self.network = DeviceNetwork(
-                self.shape, self.arrays, losses, dropout=dropout, device=device
-            )
+            self.network = DeviceNetwork(self.shape, self.arrays, losses, **options, device=device)
 
     @property
     def done(self) -> int:
@@ -179,14 +188,26 @@ class Training:
 
     def loss_on(self, held: Rows, *, n_jobs: int | None) -> float:
         """Mean loss of other rows, with the weights at the end of an epoch."""
-        losses, n = losses_of(held, self.settings), held.X.shape[0]
+        losses, n = self._losses_on(held), held.X.shape[0]
 
         @np.errstate(over="ignore", invalid="ignore")
         def loss(part: slice) -> float:
             Z = forward(self.shape, self.arrays, product(held.X[part], self.layer.W))
-            return float(losses(Z, np.arange(part.start, part.stop))[0].sum(dtype=np.float64))
+            return float(losses(Z, np.arange(part.start, part.stop)).sum(dtype=np.float64))
 
         return sum(map_blocks(loss, n, block=_HELD_ROWS, n_jobs=n_jobs)) / n
+
+    def _losses_on(self, held: Rows) -> Callable[[NDArray, NDArray], NDArray]:
+        joint = joint_of(held, self.settings)
+        if joint is None:
+            losses = losses_of(held, self.settings)
+            return lambda Z, rows: losses(Z, rows)[0]
+        G = torch.from_numpy(self.arrays["vectors"])
+        return lambda Z, rows: joint.losses(torch.from_numpy(Z), G, rows, _plain_product).numpy()
+
+
+def _plain_product(left: Any, right: Any) -> Any:
+    return left @ right.T
 
 
 def _shown(

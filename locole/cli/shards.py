@@ -1,0 +1,115 @@
+"""Answers for a folder of files, a file of answers for each, on the cores of one machine or many."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from locole.cli.answers import FORMATS, answers_to
+from locole.cli.examples import batches
+from locole.cli.options import Reading
+from locole.datasets.sources import suffix_of
+from locole.engines import Engine
+from locole.exceptions import LocoleError
+
+__all__ = ["Job", "answer_shard", "answer_shards", "shards_of"]
+
+
+class Job(NamedTuple):
+    """What is the same for all shards."""
+
+    model: Any
+    notes: dict[str, str]
+    reading: Reading
+    k: int
+    format: str
+    batch_rows: int
+
+
+class Shard(NamedTuple):
+    """A file of rows and the file for its answers."""
+
+    rows: str
+    answers: str
+
+
+def shards_of(folder: str, output: str | None, format: str, *, resume: bool) -> list[Shard]:
+    """Files of a folder by name, each with the path of its answers; those that are there are left out.
+
+    Parameters
+    ----------
+    folder : str
+        Where the rows are; hidden files and folders in it are not looked at.
+    output : str
+        Folder for the answers, which is made.
+    format : str
+        Suffix of the answers.
+    resume : bool
+        Whether answers that are there are kept; otherwise they are an error.
+    """
+    if format not in FORMATS:
+        raise LocoleError(f"unknown output format {format!r}: take one of {', '.join(FORMATS)}.")
+    if output in (None, "-"):
+        raise LocoleError(f"{folder} is a folder: give a folder for the answers by -o.")
+    # Workers of a cluster have working folders of their own.
+    folder, target = os.path.abspath(folder), Path(os.path.abspath(output))
+    if target.exists() and not target.is_dir():
+        raise LocoleError(f"{output} is a file: answers of a folder go to a folder.")
+    if target.exists() and os.path.samefile(folder, target):
+        raise LocoleError(f"{output} has the rows in it: give another folder for the answers.")
+    names = sorted(e.name for e in os.scandir(folder) if e.is_file() and e.name[0] != ".")
+    if not names:
+        raise LocoleError(f"{folder} has no files in it: is it the right folder?")
+    shards = [Shard(os.path.join(folder, n), str(target / _answers(n, format))) for n in names]
+    if len({shard.answers for shard in shards}) < len(shards):
+        raise LocoleError(f"{folder} has files that differ in their suffix only: rename them.")
+    target.mkdir(parents=True, exist_ok=True)
+    left = [shard for shard in shards if not os.path.exists(shard.answers)]
+    if len(left) < len(shards) and not resume:
+        raise LocoleError(f"there are answers in {output}: take another folder, or --resume.")
+    return left
+
+
+def _answers(name: str, format: str) -> str:
+    """Name of the file of answers: ``part-1.svm.gz`` gives ``part-1.parquet``."""
+    suffix = suffix_of(name)
+    stem = name[: name.lower().rindex(suffix)] if suffix else name
+    return f"{stem or name}.{format}"
+
+
+def answer_shards(
+    job: Job, shards: list[Shard], engine: Engine, *, n_jobs: int | None
+) -> dict[str, int]:
+    """Answer all shards; return the number of rows of each.
+
+    Each file of answers appears when it is complete, so what is there after an interruption can be
+    kept.
+    """
+    rows = {}
+    found = engine.map(answer_shard, shards, shared=job, n_jobs=n_jobs, description="predicting")
+    with closing(cast(Any, found)):
+        for place, n_rows in found:
+            rows[shards[place].rows] = n_rows
+    return {shard.rows: rows[shard.rows] for shard in shards}
+
+
+def answer_shard(job: Job, shard: Shard) -> int:
+    """Answer the rows of one file; return their number."""
+    parts = batches(
+        shard.rows,
+        job.model,
+        job.reading,
+        batch_rows=job.batch_rows,
+        labelled=False,
+        notes=job.notes,
+        doing=shard.rows,
+    )
+    n_rows = 0
+    with answers_to(shard.answers, job.format, job.k, job.model.classes_) as write:
+        for features, _ in parts:
+            labels, scores = job.model.predict_topk(features, k=job.k)
+            write(labels, scores)
+            n_rows += len(labels)
+    return n_rows

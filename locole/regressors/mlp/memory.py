@@ -1,0 +1,72 @@
+"""How much memory the training of a network takes, asked before it begins."""
+
+from __future__ import annotations
+
+import math
+
+from locole.exceptions import LocoleError
+from locole.memory import available_bytes
+from locole.regressors.mlp.shape import Shape
+
+__all__ = ["require_room", "training_bytes"]
+
+# Arrays of a number for each row and unit, or output, that exist at a time in a step.
+_PER_ROW = 6
+
+
+def training_bytes(
+    shape: Shape,
+    *,
+    n_met: int | None = None,
+    batch_size: int = 256,
+    half: bool = False,
+    row_moment: bool = False,
+    copy: bool = False,
+) -> int:
+    """Bytes that a fit takes beside its data.
+
+    The first layer has 4 bytes for each weight (2 in half precision), and 8 for the two moments of
+    those of features that occur (4 if the second moment is one of the whole row); all other weights
+    have 16, for themselves, two moments and a gradient. A batch has six numbers for each unit and
+    output. Weights of less than 1 GB are kept a second time, which is not in it.
+
+    Parameters
+    ----------
+    shape : Shape
+        The network.
+    n_met : int, optional
+        Features that occur in the rows; all by default.
+    batch_size : int
+        Rows of a step.
+    half, row_moment : bool
+        Whether the first layer is in half precision, and has one second moment for each feature.
+    copy : bool
+        Whether there is a copy of all weights, as with rows held out.
+
+    Examples
+    --------
+    A network of 4,096 units from 300,000 features to an output for each of 100,000 labels:
+
+    >>> round(training_bytes(Shape(300_000, (4096,), 100_000)) / 1e9, 1)
+    21.9
+    """
+    n_met = shape.n_features if n_met is None else n_met
+    copies = 2 if copy else 1
+    first = copies * (2 if half else 4) * shape.n_features * shape.width
+    first += 4 * n_met * (shape.width + (1 if row_moment else shape.width))
+    dense = (12 + 4 * copies) * sum(math.prod(size) for size in shape.arrays().values())
+    batch = 4 * _PER_ROW * batch_size * (sum(shape.hidden) + shape.n_outputs + shape.n_learnt)
+    return first + dense + batch
+
+
+def require_room(n_bytes: int, shape: Shape) -> None:
+    """Raise an error where the machine has not so much memory left."""
+    left = available_bytes()
+    if left is None or n_bytes <= left:
+        return
+    units = ", ".join(f"{size:,}" for size in shape.hidden)
+    raise LocoleError(
+        f"training a network of {shape.n_features:,} features, {units} hidden units and "
+        f"{shape.n_outputs:,} outputs takes about {n_bytes / 1e9:,.1f} GB of memory, but only "
+        f"{left / 1e9:,.1f} GB are left: take fewer hidden units, or label vectors with fewer outputs."
+    )
