@@ -49,6 +49,21 @@ def write_samples(folder: Path) -> None:
     _write(folder, "new.txt", "".join(f"{text}\n" for text in texts))
     _write(folder, "new.csv", "title\n" + "".join(f"{text}\n" for text in texts))
     _write(folder, "margins.txt", "0.1\n0.7\n0.9\n1.0\n")
+    (folder / "records").mkdir(exist_ok=True)
+    _write(folder, "records/table2.jsonl", "".join(f"{json.dumps(r)}\n" for r in _records()))
+
+
+def _records() -> list[dict[str, object]]:
+    """Records of an experiment, one of them of a run that failed."""
+    same = {"experiment": "table2", "data": "animals", "status": "done", "fit_cpu_s": 0.5}
+    same |= {"rows": 300, "test_rows": 60, "features": 90, "labels": 10, "peak_memory_mb": 200}
+    kerdock = {"method": "elastic_net", "embedding": "kerdock", "dim": 16, "outputs": 16}
+    found = [
+        same | row | {"seed": seed, "accuracy": 0.75 + 0.01 * seed}
+        for seed in range(3)
+        for row in (kerdock | {"coherence": 0.25}, {"method": "centroids"})
+    ]
+    return [*found, same | {"method": "mlp_cross_entropy", "status": "failed: no torch."}]
 
 
 def _write(folder: Path, name: str, content: str) -> None:

@@ -31,6 +31,8 @@ VERBS = {
     "coherence": "locole.cli.coherence",
     "advise": "locole.cli.advise",
     "bound": "locole.cli.bound",
+    "bench": "locole.cli.bench",
+    "report": "locole.cli.report",
     "demo": "locole.cli.demo",
 }
 _DOCS = "Classification with very many labels. Each verb has --help with an example, and --json."
@@ -199,9 +201,11 @@ def _plain_warnings() -> Iterator[None]:
 @contextlib.contextmanager
 def _clean_end() -> Iterator[None]:
     """Let a polite kill unwind as an error does, so that nothing half-written stays."""
+    told: list[int] = []
 
     def end(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
+        told.append(128 + number)
+        raise SystemExit(told[0])
 
     try:
         before = signal.signal(signal.SIGTERM, end)
@@ -210,5 +214,8 @@ def _clean_end() -> Iterator[None]:
         return
     try:
         yield
+    except SystemExit as error:
+        # Ray raises one of its own, with another code, when a signal comes while it waits.
+        raise SystemExit(told[0]) if told else error from None
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ __all__ = ["Coherence", "coherence"]
 Method = Literal["auto", "structure", "gram", "sampled"]
 
 _BLOCK = 2048
+_CHUNK = 4096
 # Multiplications that "auto" spends on a Gram matrix: about a minute on one core.
 _GRAM_BUDGET = 4e12
 
@@ -126,6 +127,27 @@ def coherence(
     return _by_sample(embedding, n_pairs, confidence, random_state)
 
 
+class _Listed(NamedTuple):
+    """Pairs of labels i[k], j[k]."""
+
+    i: NDArray
+    j: NDArray
+
+    def __call__(self, k: int) -> tuple[int, int]:
+        return int(self.i[k]), int(self.j[k])
+
+
+class _Places(NamedTuple):
+    """Pairs of labels that begin with i and j, row by row, which are too many to be listed."""
+
+    i: int
+    j: int
+    width: int
+
+    def __call__(self, k: int) -> tuple[int, int]:
+        return self.i + k // self.width, self.j + k % self.width
+
+
 class _Extremes:
     """Running extremes with the pairs that attain them, and the sum of squares."""
 
@@ -135,14 +157,24 @@ class _Extremes:
         self._squares = 0.0
         self._pairs = 0
 
-    def add(self, products: NDArray, i: NDArray, j: NDArray) -> None:
-        """Take in the products of labels i[k] and j[k]."""
-        values = {"modulus": np.abs(products), "low": -products.real, "high": products.real}
-        for name, value in values.items():
-            k = int(np.argmax(value))
-            if value[k] > self._best[name][0]:
-                self._best[name] = (float(value[k]), int(i[k]), int(j[k]))
-        self._squares += float(np.square(products.real, dtype=np.float64).sum())
+    def add(self, products: NDArray, pair: _Listed | _Places) -> None:
+        """Take in products, the k-th of which is that of the labels ``pair(k)``."""
+        real = np.ascontiguousarray(products.real)
+        places = {"low": int(np.argmin(real)), "high": int(np.argmax(real))}
+        found = {"low": -float(real[places["low"]]), "high": float(real[places["high"]])}
+        if np.iscomplexobj(products):
+            modulus = np.square(real) + np.square(products.imag)
+            places["modulus"] = int(np.argmax(modulus))
+            found["modulus"] = math.sqrt(modulus[places["modulus"]])
+        else:
+            places["modulus"] = places[max(found, key=found.__getitem__)]
+            found["modulus"] = max(found.values())
+        for name, value in found.items():
+            if value > self._best[name][0]:
+                self._best[name] = (value, *pair(places[name]))
+        # Sums of some thousand squares in single precision, then in double.
+        chunks = [real[start : start + _CHUNK] for start in range(0, real.size, _CHUNK)]
+        self._squares += sum(float(np.dot(chunk, chunk)) for chunk in chunks)
         self._pairs += products.size
 
     def result(self) -> InnerProducts:
@@ -165,9 +197,11 @@ def _by_gram(embedding: Embedding) -> InnerProducts:
     for a, b in track(blocks, "Gram matrix"):
         left, right = (_block(embedding, start) for start in (a, b))
         gram = left @ right.conj().T
-        i, j = np.triu_indices(len(left), 1) if a == b else np.indices(gram.shape).reshape(2, -1)
-        if i.size:
-            extremes.add(gram[i, j], a + i, b + j)
+        if a != b:
+            extremes.add(gram.ravel(), _Places(a, b, gram.shape[1]))
+        elif len(left) > 1:
+            i, j = np.triu_indices(len(left), 1)
+            extremes.add(gram[i, j], _Listed(a + i, b + j))
     return extremes.result()
 
 
@@ -184,7 +218,7 @@ def _by_sample(
         i = rng.integers(embedding.n_classes, size=size)
         j = (i + rng.integers(1, embedding.n_classes, size=size)) % embedding.n_classes
         left, right = (_as_complex(embedding, embedding.real_rows(v)) for v in (i, j))
-        extremes.add(np.einsum("kd,kd->k", left, right.conj()), i, j)
+        extremes.add(np.einsum("kd,kd->k", left, right.conj()), _Listed(i, j))
     missed = -math.expm1(math.log1p(-confidence) / n_pairs)
     return Coherence(
         **asdict(extremes.result()),

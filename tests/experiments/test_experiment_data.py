@@ -1,0 +1,113 @@
+"""Data by name, and what is kept of it for runs."""
+
+from __future__ import annotations
+
+import lzma
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from locole.exceptions import LocoleError
+from locole.experiments.data import Rows, choose_sets, keep, load_set, open_kept, where_missing
+
+SMALL = {"n_samples": 200, "n_features": 100, "n_classes": 20}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Data sets as files: numbers, texts, one of the paper's names, and one that is not complete."""
+    for name, kind in (("numbers", "svm.xz"), ("words", "tsv"), ("lshtc1", "libsvm")):
+        (tmp_path / name).mkdir()
+        for part in ("train", "test"):
+            lines = "".join(
+                f"{label}\tword{label} other{i}\n"
+                if kind == "tsv"
+                else f"{label} {1 + label}:1 {10 + i}:0.5\n"
+                for i in range(3)
+                for label in (0, 1, 2)
+            )
+            path = tmp_path / name / f"{part}.{kind}"
+            path.write_bytes(lzma.compress(lines.encode()) if kind == "svm.xz" else lines.encode())
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "train.svm").write_text("1 1:1\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["numbers", "words"])
+def test_files(folder, name):
+    rows = load_set(name, {}, folder)
+    assert rows.X_train.shape == rows.X_test.shape
+    assert rows.X_train.shape[0] == 9
+    assert len(set(rows.y_train.tolist())) == 3
+
+
+def test_the_papers_sets_are_loaded_by_their_loaders(folder):
+    with pytest.raises(LocoleError, match="LSHTC1 has 83,805 training"):
+        load_set("lshtc1", {}, folder)
+    assert load_set("lshtc1", {"check": False}, folder).X_train.shape[0] == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("half", {}, "data not found.*train and test files"),
+        ("absent", {}, "data not found: there is no folder"),
+        ("numbers", {"n_classes": 3}, "there is no option 'n_classes'"),
+        ("topics", {"labels": 3}, "data_options of topics.*labels"),
+        ("topics", {**SMALL, "part": "all"}, "part must be 'test' or 'validation'"),
+        ("topics", {**SMALL, "n_samples": 3}, "n_samples"),
+    ],
+)
+def test_errors(folder, name, options, words):
+    with pytest.raises(LocoleError, match=words):
+        load_set(name, options, folder)
+
+
+def test_auto_prefers_the_papers_sets_then_the_free_ones_then_generated_data(folder, monkeypatch):
+    assert choose_sets(["auto"], folder)[0] == ["lshtc1"]
+    (folder / "cve_product").mkdir()
+    (folder / "lshtc1").rename(folder / "gone")
+    found, notes = choose_sets(["auto", "cve_product"], folder)
+    assert found == ["cve_product", "city_names"]
+    assert [note.split()[0] for note in notes] == ["clinc150"]
+    assert choose_sets(["small"], None) == (["city_names"], [])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert choose_sets(["auto"], None)[0] == ["topics"]
+    assert choose_sets(["small"], None)[0] == ["topics"]
+    assert "locole[data]" in where_missing("city_names", None)
+
+
+def test_fewer_rows_are_always_the_same_ones():
+    whole = load_set("topics", SMALL, None)
+    some = load_set("topics", {**SMALL, "max_rows": 50, "max_test_rows": 7}, None)
+    again = load_set("topics", {**SMALL, "max_rows": 50, "max_test_rows": 7}, None)
+    assert some.X_train.shape == (50, 100)
+    assert len(some.y_test) == 7
+    assert (some.y_train == again.y_train).all()
+    rows = {tuple(row) for row in whole.X_train.toarray()}
+    assert all(tuple(row) in rows for row in some.X_train.toarray())
+    more = load_set("topics", {**SMALL, "max_rows": 10**6}, None)
+    assert more.X_train.shape == whole.X_train.shape
+
+
+def test_validation_rows_are_training_rows_that_are_not_learnt():
+    whole = load_set("topics", SMALL, None)
+    part = load_set("topics", {**SMALL, "part": "validation"}, None)
+    assert part.X_train.shape[0] == 180
+    assert part.X_test.shape[0] == 20
+    both = sp.vstack([part.X_train, part.X_test]).toarray()
+    assert sorted(map(tuple, both)) == sorted(map(tuple, whole.X_train.toarray()))
+
+
+def test_kept_rows_come_back(tmp_path):
+    X = sp.csr_matrix(np.array([[1.0, 0, 2], [0, 3, 0]], dtype=np.float32))
+    y = np.array(["b", "a"], dtype=object)
+    keep(Rows(X, y, X[:1], np.array(["c"], dtype=object)), tmp_path / "kept")
+    rows = open_kept(tmp_path / "kept")
+    assert (rows.X_train != X).nnz == 0
+    assert rows.X_train.dtype == np.float32
+    assert rows.y_train.tolist() == [1, 0]
+    assert rows.y_test.tolist() == [2]  # never learnt, so always a mistake
+    with pytest.raises(LocoleError, match="one label"):
+        keep(Rows(X, y[[0, 0]], X[:1], y[:1]), tmp_path / "other")
