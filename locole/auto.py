@@ -23,7 +23,15 @@ from locole.regressors import (
 )
 from locole.targets import Targets
 
-__all__ = ["Assembled", "assemble", "few_outputs", "is_worth_it"]
+__all__ = [
+    "Assembled",
+    "Problem",
+    "assemble",
+    "few_outputs",
+    "is_worth_it",
+    "linear_experts",
+    "suit_profiles",
+]
 
 _HELD_OUT = 2_000
 _BLOCK_ROWS = 256
@@ -85,14 +93,34 @@ def few_outputs(n_classes: int) -> int | None:
     return _OUTPUTS if _OUTPUTS < n_classes <= _LABELS else None
 
 
-def assemble(
-    problem: Problem,
-    decoder: Decoder,
+def linear_experts(
+    n_rows: int,
+    n_classes: int,
     *,
     seed: int,
     n_jobs: int | None,
     verbose: int,
     engine: str | Engine = "threads",
+) -> dict[str, TargetRegressor]:
+    """Return the regressors of the default model for so many rows and labels."""
+    settings: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
+    experts: dict[str, TargetRegressor] = {
+        "elastic_net": ElasticNetRegressor(tol=_TOL, engine=engine, **settings)
+    }
+    if n_rows >= _ROWS_FOR_SOFTMAX * n_classes:
+        experts["softmax"] = SoftmaxRegressor(epochs=_EPOCHS, **settings)
+    return experts
+
+
+def assemble(
+    problem: Problem,
+    decoder: Decoder,
+    experts: dict[str, TargetRegressor],
+    *,
+    profiled: bool = True,
+    seed: int,
+    n_jobs: int | None,
+    verbose: int,
 ) -> Assembled:
     """Fit the models on most rows, weigh them on the others, then let them learn those too."""
     if problem.weight is not None:
@@ -102,14 +130,8 @@ def assemble(
     order = np.random.default_rng([seed, n, 1]).permutation(n)
     held_rows, kept_rows = np.split(order, [min(_HELD_OUT, n // 10)])
     kept, held = problem.take(np.sort(kept_rows)), problem.take(held_rows)
-    settings: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
-    experts: dict[str, Any] = {
-        "elastic_net": ElasticNetRegressor(tol=_TOL, engine=engine, **settings)
-    }
-    if n >= _ROWS_FOR_SOFTMAX * problem.targets.embedding.n_classes:
-        experts["softmax"] = SoftmaxRegressor(epochs=_EPOCHS, **settings)
     profiles = {}
-    if _suit_profiles(problem.X):
+    if profiled and suit_profiles(problem.X):
         profiles = _profiles(kept, seed=seed, n_jobs=n_jobs, verbose=verbose)
     relied_on = _reliance(profiles)
     X = weigh_features(kept.X, relied_on)
@@ -119,10 +141,10 @@ def assemble(
     weights = trial.weights()
     reason = trial.reason(weights)
     regressor = _blend(experts, weights, relied_on)
-    if any(regressor.weights):
-        regressor.partial_fit(held.X, held.targets, sample_weight=held.weight)
+    if not any(regressor.weights):
+        regressor.clear()
     else:
-        regressor.parts[0].clear()
+        regressor.partial_fit(held.X, held.targets, sample_weight=held.weight)
     if not profiles:
         return Assembled(regressor, None, 0.0, reason)
     profile_weight, joined = _joined(list(profiles.values()), weights[len(experts) :])
@@ -147,7 +169,8 @@ def _reliance(profiles: dict[str, Profiles]) -> NDArray[np.float32] | None:
     return np.maximum(tuned, _LEAST) ** np.float32(_POWER)
 
 
-def _suit_profiles(X: sp.csr_array) -> bool:
+def suit_profiles(X: sp.csr_array) -> bool:
+    """Whether there are features, none of them negative."""
     return bool(X.data.size and X.data.min() >= 0)
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from types import NoneType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from locole.auto import Assembled, Problem, assemble, few_outputs, is_worth_it
+from locole.auto import (
+    Assembled,
+    Problem,
+    assemble,
+    few_outputs,
+    is_worth_it,
+    linear_experts,
+    suit_profiles,
+)
 from locole.blocks import map_blocks, n_threads
 from locole.decoders import Decoder, all_scores, choose_decoder, decode, recall
 from locole.decoders.choose import checked_k
@@ -99,6 +107,10 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     engine : {"threads", "ray"} or Engine
         Where the elastic net is solved: on threads of this machine, or on the nodes of a Ray cluster
         (see `locole.engines.RayEngine`). The answer does not depend on it. Not saved with the model.
+    profiles : bool or "auto"
+        Whether label profiles are added to the scores of a regressor of ours, weighed on rows held out
+        as with ``regressor="auto"``, which is what ``"auto"`` restricts them to. Needs 1,000 rows and
+        257 features, none of them negative.
 
     Attributes
     ----------
@@ -161,6 +173,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
         engine: str | Engine = "threads",
+        profiles: bool | Literal["auto"] = "auto",
     ) -> None:
         self.embedding = embedding
         self.dim = dim
@@ -170,6 +183,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.engine = engine
+        self.profiles = profiles
 
     # Fit ----------------------------------------------------------------------------------------
 
@@ -264,7 +278,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         known, codes = self._encode(y, classes)
-        several = self.regressor == "auto" and not growing and is_worth_it(X, weight)
+        several = self._adds_up(X, weight, regressor, growing=growing)
         embedding = self._make_embedding(known.size, seed, growing=growing, several=several)
         if regressor.learns_embedding:
             # Where vectors start from; no decoder may count on their structure.
@@ -273,15 +287,17 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         targets = Targets(codes, embedding)
         made = Assembled(regressor, None, 0.0, "")
         if several:
+            n_rows = codes.size if weight is None else int(np.count_nonzero(weight))
             # Several models are learnt, one after the other: a cluster is joined or started once.
             with make_engine(self.engine).running(self.n_jobs):
                 made = assemble(
                     Problem(sp.csr_array(X), targets, weight),
                     decoder,
+                    self._experts(regressor, n_rows, known.size, seed),
+                    profiled=self.profiles is not False,
                     seed=seed,
                     n_jobs=self.n_jobs,
                     verbose=self.verbose,
-                    engine=self.engine,
                 )
             if self.verbose:
                 print(made.reason, file=sys.stderr)
@@ -409,6 +425,35 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if hasattr(regressor, "fit") and hasattr(regressor, "predict"):
             return self._with_engine(RegressorAdapter(regressor))
         raise LocoleError(f"regressor must be a name or have fit and predict, not {regressor!r}.")
+
+    def _adds_up(
+        self, X: Any, weight: NDArray | None, regressor: TargetRegressor, *, growing: bool
+    ) -> bool:
+        """Whether the model is a sum of several, by itself or because profiles were asked for."""
+        if self.profiles not in (True, False, "auto"):
+            raise LocoleError(f"profiles must be True, False or 'auto', not {self.profiles!r}.")
+        if self.profiles is not True:
+            return self.regressor == "auto" and not growing and is_worth_it(X, weight)
+        if growing or isinstance(regressor, RegressorAdapter):
+            raise LocoleError(
+                "profiles=True needs a regressor of locole's own and a first fit with all labels: "
+                "leave it out."
+            )
+        if not (is_worth_it(X, weight) and suit_profiles(sp.csr_array(X))):
+            raise LocoleError(
+                "profiles=True needs 1,000 rows and 257 features, none of them negative: leave it out."
+            )
+        return True
+
+    def _experts(
+        self, regressor: TargetRegressor, n_rows: int, n_classes: int, seed: int
+    ) -> dict[str, TargetRegressor]:
+        """Regressors whose points are added up, by name."""
+        if self.regressor != "auto":
+            name = self.regressor if isinstance(self.regressor, str) else type(regressor).__name__
+            return {name: regressor}
+        settings: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        return linear_experts(n_rows, n_classes, seed=seed, engine=self.engine, **settings)
 
     def _with_engine(self, regressor: TargetRegressor) -> TargetRegressor:
         """Regressor that learns where the classifier is told to, unless it has an engine of its own."""

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from same import assert_same_bits
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 
 from locole import LocoleClassifier, load
 from locole.auto import is_worth_it
@@ -391,3 +392,66 @@ def test_a_regressor_that_counts_for_nothing_takes_no_room(tmp_path):
     np.testing.assert_array_equal(before[1], after[1])
     classifier.partial_fit(some[:50], labels[:50])
     assert classifier.regressor_.parts[0].coef_.nnz == 0
+
+
+# --- profiles beside another regressor ---
+
+
+def test_profiles_are_added_to_a_named_regressor():
+    both = LocoleClassifier(regressor="softmax", profiles=True).fit(X, y)
+    alone = LocoleClassifier(regressor="softmax").fit(X, y)
+    assert isinstance(both.regressor_, BlendRegressor)
+    assert [type(part) for part in both.regressor_.parts] == [SoftmaxRegressor]
+    assert both.profile_weight_ > 0
+    assert both.choice_.startswith("softmax ")
+    assert alone.profiles_ is None
+    assert alone.choice_ == ""
+    found = (both.score(DATA.X_test, DATA.y_test), alone.score(DATA.X_test, DATA.y_test))
+    assert found[0] > found[1] - 0.02
+
+
+def test_a_regressor_of_ones_own_is_named_by_its_class():
+    network = ElasticNetRegressor(l2=0.5)
+    assert (
+        LocoleClassifier(regressor=network, profiles=True)
+        .fit(X, y)
+        .choice_.startswith("ElasticNetRegressor ")
+    )
+
+
+def test_without_profiles_the_linear_models_are_weighed_alone():
+    plain = LocoleClassifier(profiles=False).fit(X, y)
+    assert plain.profiles_ is None
+    assert plain.profile_weight_ == 0
+    assert plain.regressor_.feature_weights is None
+    assert "profiles" not in plain.choice_
+    assert "elastic_net " in plain.choice_
+
+
+def test_a_sum_with_profiles_is_saved_and_learns_more(tmp_path):
+    both = LocoleClassifier(regressor="elastic_net", profiles=True).fit(X[:1100], y[:1100])
+    both.partial_fit(X[1100:], y[1100:])
+    both.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.profiles is True
+    assert_same_bits(again.decision_function(X), both.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows", "message"),
+    [
+        ({"profiles": "yes"}, X, "profiles must be True, False or 'auto', not 'yes'"),
+        ({"regressor": Ridge()}, X, "needs a regressor of locole's own"),
+        ({}, X[:, :256], "needs 1,000 rows and 257 features, none of them negative"),
+        ({}, -X, "none of them negative"),
+    ],
+    ids=["value", "foreign", "few", "negative"],
+)
+def test_profiles_that_cannot_be_had_are_refused(settings, rows, message):
+    with pytest.raises(LocoleError, match=message):
+        LocoleClassifier(**{"profiles": True, **settings}).fit(rows, y)
+
+
+def test_profiles_do_not_begin_with_a_part_of_the_labels():
+    with pytest.raises(LocoleError, match="a first fit with all labels"):
+        LocoleClassifier(profiles=True).partial_fit(X, y)

@@ -107,7 +107,7 @@ def make_estimator(run: Run, *, threads: int) -> Any:
     given = {"random_state": run.seed, "n_jobs": threads, **_engine(run, method, kind)}
     known = inspect.signature(kind).parameters
     ready = {name: value for name, value in given.items() if name in known}
-    return kind(**_checked(run, kind, given), **ready)
+    return kind(**_checked(run, run.parameters, kind, given), **ready)
 
 
 def _classifier(run: Run, method: Method, threads: int) -> Any:
@@ -116,12 +116,15 @@ def _classifier(run: Run, method: Method, threads: int) -> Any:
     from locole import LocoleClassifier
 
     regressor: Any = "auto"
+    settings = run.parameters
+    profiles = settings.pop("profiles", "auto")
     if method.made:
         kind = getattr(locole.regressors, method.made)
-        regressor = kind(**_checked(run, kind, {"random_state"}), random_state=run.seed)
-    elif run.parameters:
-        raise LocoleError(f"the method {run.method} has no settings: leave them out.")
+        regressor = kind(**_checked(run, settings, kind, {"random_state"}), random_state=run.seed)
+    elif settings:
+        raise LocoleError(f"the method {run.method} has no settings but profiles.")
     return LocoleClassifier(
+        profiles=profiles,
         embedding=run.embedding or "auto",
         dim=run.dim,
         regressor=regressor,
@@ -131,15 +134,15 @@ def _classifier(run: Run, method: Method, threads: int) -> Any:
     )
 
 
-def _checked(run: Run, kind: Any, ours: Any) -> dict[str, Any]:
+def _checked(run: Run, settings: dict[str, Any], kind: Any, ours: Any) -> dict[str, Any]:
     """Settings of the run, if the class has them."""
     known = [name for name in inspect.signature(kind).parameters if name not in ours]
-    for name in run.parameters:
+    for name in settings:
         if name not in known:
             raise LocoleError(
                 f"the method {run.method} has no setting {name!r}; it has {', '.join(known)}."
             )
-    return run.parameters
+    return settings
 
 
 def _engine(run: Run, method: Method, kind: Any) -> dict[str, Any]:

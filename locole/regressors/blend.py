@@ -93,6 +93,12 @@ class BlendRegressor(TargetRegressor):
         self.parts = parts
         return self
 
+    def clear(self) -> None:
+        """Let the parts forget what takes room; for a sum whose weights are all zero."""
+        for part in self.parts:
+            if hasattr(part, "clear"):
+                part.clear()
+
     def predict(self, X: Any) -> NDArray:
         """Return the weighted sum of the parts' points."""
         X = weigh_features(X, self.feature_weights)

@@ -64,7 +64,7 @@ def test_settings_reach_the_part_that_has_them():
             make(method, settings='{"depth":1}')
     with pytest.raises(LocoleError, match="has no setting 'random_state'"):
         make("wltls", settings='{"random_state":1}')
-    with pytest.raises(LocoleError, match="auto has no settings"):
+    with pytest.raises(LocoleError, match="auto has no settings but profiles"):
         make("auto", settings='{"l2":1}')
 
 
