@@ -92,10 +92,10 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         ``"elastic_net"`` (squared loss, the paper's), ``"softmax"`` (cross-entropy over all labels),
         ``"mlp"`` (a network; needs torch), or any multi-output regressor of scikit-learn's kind, also a
         Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, the softmax if there
-        are ten rows for each label, and label profiles if X has no negative entries, and weighs them by
-        how likely they make the labels of up to 2,000 rows held out, which they learn afterwards;
-        ``choice_`` says what came out. With
-        fewer than 1,000 rows or 257 features it is the elastic net alone.
+        are ten rows for each label (alone from a hundred on, for features of texts), and label profiles
+        if X has no negative entries, and weighs them by how likely they make the labels of up to 2,000
+        rows held out, which they learn afterwards; ``choice_`` says what came out. With fewer than
+        1,000 rows or 257 features it is the elastic net alone.
     decoder : str or Decoder
         ``"auto"`` picks the fastest exact one; see `locole.decoders.decode`.
     random_state : int, RandomState instance or None
@@ -293,7 +293,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 made = assemble(
                     Problem(sp.csr_array(X), targets, weight),
                     decoder,
-                    self._experts(regressor, n_rows, known.size, seed),
+                    self._experts(regressor, X, n_rows, known.size, seed),
                     profiled=self.profiles is not False,
                     seed=seed,
                     n_jobs=self.n_jobs,
@@ -446,14 +446,16 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return True
 
     def _experts(
-        self, regressor: TargetRegressor, n_rows: int, n_classes: int, seed: int
+        self, regressor: TargetRegressor, X: Any, n_rows: int, n_classes: int, seed: int
     ) -> dict[str, TargetRegressor]:
         """Regressors whose points are added up, by name."""
         if self.regressor != "auto":
             name = self.regressor if isinstance(self.regressor, str) else type(regressor).__name__
             return {name: regressor}
         settings: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        return linear_experts(n_rows, n_classes, seed=seed, engine=self.engine, **settings)
+        return linear_experts(
+            sp.csr_array(X), n_rows, n_classes, seed=seed, engine=self.engine, **settings
+        )
 
     def _with_engine(self, regressor: TargetRegressor) -> TargetRegressor:
         """Regressor that learns where the classifier is told to, unless it has an engine of its own."""

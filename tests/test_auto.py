@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from locole import LocoleClassifier, load
-from locole.auto import is_worth_it
+from locole.auto import is_worth_it, linear_experts
 from locole.datasets import make_topics
 from locole.exceptions import LocoleError
 from locole.profiles import Profiles
@@ -392,6 +392,38 @@ def test_a_regressor_that_counts_for_nothing_takes_no_room(tmp_path):
     np.testing.assert_array_equal(before[1], after[1])
     classifier.partial_fit(some[:50], labels[:50])
     assert classifier.regressor_.parts[0].coef_.nnz == 0
+
+
+# --- which regressors ---
+
+
+def kinds(X, n_rows, n_classes):
+    return list(linear_experts(X, n_rows, n_classes, seed=0, n_jobs=None, verbose=0))
+
+
+@pytest.mark.parametrize(
+    ("rows_per_label", "expected"),
+    [(9, ["elastic_net"]), (10, ["elastic_net", "softmax"]),
+     (99, ["elastic_net", "softmax"]), (100, ["softmax"])],
+)  # fmt: skip
+def test_rows_per_label_decide_which_regressors_are_fitted(rows_per_label, expected):
+    texts = sp.csr_array(np.eye(20))
+    assert kinds(texts, 7 * rows_per_label, 7) == expected
+
+
+@pytest.mark.parametrize("X", [-np.eye(20), np.ones((20, 20)), np.zeros((20, 20))])
+def test_squared_loss_stays_where_features_are_not_those_of_texts(X):
+    assert kinds(sp.csr_array(X), 700, 7) == ["elastic_net", "softmax"]
+
+
+def test_many_rows_for_each_label():
+    data = make_topics(1300, 300, 12, nnz_per_row=15, noise=0.5, test_size=300)
+    auto = LocoleClassifier().fit(data.X_train, data.y_train)
+    assert [type(part) for part in auto.regressor_.parts] == [SoftmaxRegressor]
+    assert "elastic_net" not in auto.choice_
+    alone = LocoleClassifier(regressor="elastic_net").fit(data.X_train, data.y_train)
+    scores = [model.score(data.X_test, data.y_test) for model in (auto, alone)]
+    assert scores[0] > scores[1] - 0.02
 
 
 # --- profiles beside another regressor ---
