@@ -39,9 +39,9 @@ def test_parts_of_a_blend(run, folder):
     assert run("fit", "more.tsv", "-o", "blend").code == 0
     found = run("inspect", "blend", "--json").json
     assert found["regressor"]["class"] == "BlendRegressor"
-    assert found["regressor"]["parts[0]"]["class"] == "ElasticNetRegressor"
+    assert found["regressor"]["parts[0]"]["class"] == "SoftmaxRegressor"
     assert "held out" in found["choice"]
-    assert "\nregressor.parts[0]: ElasticNetRegressor\n" in run("inspect", "blend").out
+    assert "\nregressor.parts[0]: SoftmaxRegressor\n" in run("inspect", "blend").out
 
 
 def test_a_damaged_model_is_bad_input(run, folder):
