@@ -243,6 +243,29 @@ def softmax(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def network(record: dict[str, Any]) -> str:
+    """A step of the network beside the obvious program's."""
+    names = {
+        "ours": "`MLPRegressor`",
+        "row_moment": '`second_moment="row"`',
+        "half": '`first_layer="float16"`',
+        "obvious_small": "obvious program",
+        "obvious_large": "obvious program",
+        "obvious": "obvious program, followed to full size",
+    }
+    rows = [
+        [
+            name,
+            f"{record[key]['features']:,}",
+            f"{1e3 * record[key]['wall_s']:,.0f}",
+            f"{1e3 * record[key]['cpu_s']:,.0f}",
+            f"{record[key]['peak_bytes'] / 1e9:.1f}",
+        ]
+        for key, name in names.items()
+    ]
+    return markdown(["program", "features", "ms a step", "CPU ms", "peak GB"], rows)
+
+
 def models(record: dict[str, Any]) -> str:
     """A large model in a new process, the middle of three runs."""
     run = sorted(record["runs"], key=lambda r: r["load_s"] + r["first_answer_s"])[1]
@@ -317,6 +340,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "reading": ("read.json", reading),
     "models": ("models.json", models),
     "parts": ("linear.json", parts),
+    "network": ("mlp.json", network),
     "softmax": ("softmax.json", softmax),
     "study_dims": ("study.json", study_dims),
     "study_families": ("study.json", study_families),
