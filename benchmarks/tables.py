@@ -266,6 +266,24 @@ def network(record: dict[str, Any]) -> str:
     return markdown(["program", "features", "ms a step", "CPU ms", "peak GB"], rows)
 
 
+def recipes(record: dict[str, Any]) -> str:
+    """Accuracy and time of the network's recipes by data set, means over seeds."""
+    done = [r for r in record["runs"] if r["status"] == "done"]
+    sets = list(dict.fromkeys(r["data"] for r in done))
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for r in done:
+        settings = json.loads(r["settings"] or "{}")
+        name = ", ".join(f"{key}={value!r}" for key, value in settings.items()) or "default"
+        found.setdefault(name, {}).setdefault(r["data"], []).append(r)
+
+    def cell(runs: list[dict[str, Any]]) -> str:
+        accuracy, cpu = (sum(r[k] for r in runs) / len(runs) for k in ("accuracy", "fit_cpu_s"))
+        return f"{accuracy:.1%} ({cpu:.0f} s)"
+
+    rows = [[f"`{name}`", *(cell(cells[x]) for x in sets)] for name, cells in found.items()]
+    return markdown(["recipe", *sets], rows)
+
+
 def models(record: dict[str, Any]) -> str:
     """A large model in a new process, the middle of three runs."""
     run = sorted(record["runs"], key=lambda r: r["load_s"] + r["first_answer_s"])[1]
@@ -341,10 +359,19 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "models": ("models.json", models),
     "parts": ("linear.json", parts),
     "network": ("mlp.json", network),
+    "recipes": ("experiments/networks.jsonl", recipes),
     "softmax": ("softmax.json", softmax),
     "study_dims": ("study.json", study_dims),
     "study_families": ("study.json", study_families),
 }
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return a record; of an experiment all of them, as ``runs``."""
+    text = path.read_text()
+    if path.suffix == ".jsonl":
+        return {"runs": [json.loads(line) for line in text.splitlines()]}
+    return json.loads(text)
 
 
 def filled(text: str) -> str:
@@ -352,7 +379,7 @@ def filled(text: str) -> str:
 
     def table(match: re.Match[str]) -> str:
         file, make = TABLES[match[2]]
-        return match[1] + make(json.loads((RECORDS / file).read_text())) + match[3]
+        return match[1] + make(read(RECORDS / file)) + match[3]
 
     return _MARKED.sub(table, text)
 
