@@ -75,7 +75,9 @@ def test_what_it_prints(run, folder):
     lines = done.out.splitlines()
     steps = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert steps == ["read", "vectorise", "train", "save", "test"]
-    assert all(re.search(r" \d+\.\d s +\d+ [MG]B  ", line) for line in lines if line[0] != " ")
+    assert all(
+        re.search(r" \d+\.\d s +\d+(\.\d+)? [MG]B  ", line) for line in lines if line[0] != " "
+    )
     assert "300 texts, 10 labels" in done.out
     assert "analyzer both: texts are short" in done.out
     assert "OneHot(n_classes=10, dim=10)" in done.out
