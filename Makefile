@@ -12,7 +12,7 @@ PEERS_STAMP := $(PEERS)/.installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench bench-baselines bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
+.PHONY: help setup browser test lint format bench bench-baselines bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -24,7 +24,13 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
 	@touch $@
 
-test: setup  ## run the tests and doctests
+# The page of `locole report` is tested in a real browser; where there is none, Debian's is installed.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name > /dev/null && exit 0; done; \
+	echo "installing Chromium for the tests" && apt-get update -qq && apt-get install -y -qq chromium \
+	|| { echo "make test needs a browser: install Chromium or Chrome and repeat." >&2; exit 1; }
+
+test: setup browser  ## run the tests and doctests
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q
 
 lint: setup  ## ruff, mypy and the import rules
