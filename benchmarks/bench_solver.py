@@ -18,10 +18,11 @@ from peers.measure import forget_peak, peak_bytes
 from locole.embeddings import make_embedding
 from locole.kernels.dual import BLOCK
 from locole.regressors import ElasticNetRegressor
-from locole.targets import Targets
+from locole.targets import BLOCK_FLOATS, Targets
 
 RECORD = Path(__file__).parent / "records" / "solver.json"
 PASSES = 4
+PAIRS = 9
 
 BASE = {"n_samples": 40_000, "n_features": 200_000, "per_row": 100, "n_classes": 10_000}
 #: what varies, one line of the table each
@@ -51,24 +52,51 @@ def make_data(n_samples: int, n_features: int, per_row: int) -> sp.csr_array:
     return sp.csr_array((data, shuffled, indptr), shape=(n_samples, n_features))
 
 
+def make_targets(n_samples: int, n_classes: int, n_outputs: int) -> Targets:
+    y = np.random.default_rng(1).integers(n_classes, size=n_samples)
+    return Targets(y, make_embedding("rademacher", n_classes, dim=n_outputs))
+
+
+def measure_threads() -> dict[str, Any]:
+    """Fits on one and on two threads in turn, so that both meet the same machine."""
+    X = make_data(BASE["n_samples"], BASE["n_features"], BASE["per_row"])
+    targets = make_targets(BASE["n_samples"], BASE["n_classes"], 256)
+    walls: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(PAIRS + 1):
+        for n_jobs, seen in walls.items():
+            model = ElasticNetRegressor(l2=0.1, max_passes=PASSES, tol=0, n_jobs=n_jobs)
+            start = time.perf_counter()
+            model.fit(X, targets)
+            seen.append(time.perf_counter() - start)
+    one, two = (np.array(seen[1:]) for seen in walls.values())  # the first pair warms up
+    return {
+        "one_s": one.tolist(),
+        "two_s": two.tolist(),
+        "speedup": float(np.median(one / two)),
+        "speedups": sorted((one / two).tolist()),
+    }
+
+
 def measure(case: dict[str, Any]) -> dict[str, Any]:
     """One fit in this process: seconds a pass, memory predicted and measured."""
     setting = {**BASE, "n_outputs": 256, "n_jobs": 1, **case}
     X = make_data(setting["n_samples"], setting["n_features"], setting["per_row"])
-    y = np.random.default_rng(1).integers(setting["n_classes"], size=X.shape[0])
-    embedding = make_embedding("rademacher", setting["n_classes"], dim=setting["n_outputs"])
+    targets = make_targets(X.shape[0], setting["n_classes"], setting["n_outputs"])
     model = ElasticNetRegressor(l2=0.1, max_passes=PASSES, tol=0, n_jobs=setting["n_jobs"])
     small = 2 * BLOCK
-    model.fit(X[:small], Targets(y[:small], embedding))  # compiles and touches nothing large
+    few = Targets(targets.codes[:small], targets.embedding)
+    model.fit(X[:small], few)  # compiles and touches nothing large
     before = forget_peak()
     wall, cpu = time.perf_counter(), time.process_time()
-    model.fit(X, Targets(y, embedding))
+    model.fit(X, targets)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     after = peak_bytes()
     kernel_s = min(record["cpu_s"] for record in model.history_)
     blocks = setting["n_outputs"] / BLOCK
-    # duals, V, a block of targets and its padded copy; the order of the samples
+    # duals, V, a block of targets and its padded copy; label vectors from which it is cut; the order of
+    # the samples
     room = 4 * BLOCK * (X.shape[0] + X.shape[1] + 2 * setting["n_classes"]) + 8 * X.shape[0]
+    room += 4 * min(BLOCK_FLOATS, setting["n_classes"] * setting["n_outputs"])
     threads = min(setting["n_jobs"], int(blocks))
     return {
         **setting,
@@ -78,8 +106,9 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
         "bytes_per_s": X.nnz * blocks * BLOCK * 12 / kernel_s,
         "fit_wall_s": wall,
         "fit_cpu_s": cpu,
-        # weights, copies of X's values and indices, and one working set a thread
-        "predicted_bytes": 4 * X.shape[1] * setting["n_outputs"] + 8 * X.nnz + threads * room,
+        # weights and the features' order, a copy of X's indices (values are float32 already), and one
+        # working set a thread
+        "predicted_bytes": (4 * setting["n_outputs"] + 8) * X.shape[1] + 4 * X.nnz + threads * room,
         "measured_bytes": after - before,
     }
 
@@ -101,8 +130,11 @@ def show(record: dict[str, Any]) -> None:
               f"{r['bytes_per_s'] / 1e9:7.1f}{r['fit_wall_s']:9.2f}"
               f"{r['predicted_bytes'] / 1e6:13.0f}{r['measured_bytes'] / 1e6:12.0f}")  # fmt: skip
     excess = max(r["measured_bytes"] / r["predicted_bytes"] for r in record["scaling"])
-    print("Memory in MB: predicted is the weights, X's values and indices once more, and one block's "
+    print("Memory in MB: predicted is the weights, X's indices once more, and one block's "
           f"working set a thread; measured is at most {excess:.0%} of it")  # fmt: skip
+    threads = record["threads"]
+    print(f"Two threads are {threads['speedup']:.2f} times as fast as one (median of {PAIRS} pairs, "
+          f"{threads['speedups'][0]:.2f} to {threads['speedups'][-1]:.2f})")  # fmt: skip
     limits = record["limits"]
     print("Limits: " + ", ".join(f"{name} {rate / 1e9:.1f} GB/s" for name, rate in limits.items()))
 
@@ -122,6 +154,7 @@ def main() -> None:
             "random rows": machine.row_update_rate(BLOCK, BASE["n_features"]),
         },
         "scaling": [run_alone(case) for case in CASES],
+        "threads": measure_threads(),
     }
     show(record)
     options.output.write_text(json.dumps(record, indent=2) + "\n")

@@ -85,6 +85,21 @@ def scaling(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def threads(record: dict[str, Any]) -> str:
+    """Fits of one problem on one and on two threads, in turn."""
+    one, two = (sorted(record["threads"][key]) for key in ("one_s", "two_s"))
+    ratios = record["threads"]["speedups"]
+    rows = [
+        [name, f"{values[0]:.2f}", f"{values[len(values) // 2]:.2f}", f"{values[-1]:.2f}"]
+        for name, values in (
+            ("one thread, wall s", one),
+            ("two threads, wall s", two),
+            ("times as fast, pair by pair", ratios),
+        )
+    ]
+    return markdown(["", "least", "median", "most"], rows)
+
+
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5)
 
 
@@ -351,6 +366,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "decoding": ("core.json", decoding),
     "limits": ("core.json", limits),
     "scaling": ("solver.json", scaling),
+    "threads": ("solver.json", threads),
     "shrinking": ("shrinking.json", shrinking),
     "storage": ("storage.json", storage),
     "linear": ("linear.json", linear),

@@ -12,10 +12,10 @@ from locole.softmax import Softmax
 if TYPE_CHECKING:
     from locole.embeddings import Embedding
 
-__all__ = ["Targets"]
+__all__ = ["BLOCK_FLOATS", "Targets"]
 
-# Label vectors made at a time while a block of columns is cut out of them.
-_BLOCK_FLOATS = 1 << 22
+#: Label vectors made at a time while a block of columns is cut out of them.
+BLOCK_FLOATS = 1 << 19
 
 
 class Targets:
@@ -67,7 +67,7 @@ class Targets:
         """Outputs ``start … stop−1`` of every label: row ``codes[i]`` belongs to sample i."""
         embedding = self.embedding
         out = np.empty((embedding.n_classes, stop - start), dtype=np.float32)
-        step = max(1, _BLOCK_FLOATS // embedding.real_dim)
+        step = max(1, BLOCK_FLOATS // embedding.real_dim)
         for first in range(0, embedding.n_classes, step):
             last = min(first + step, embedding.n_classes)
             out[first:last] = embedding.real_block(first, last)[:, start:stop]
@@ -82,7 +82,7 @@ class Targets:
         embedding = self.embedding
         counts = np.bincount(self.codes, weights=sample_weight, minlength=embedding.n_classes)
         total = np.zeros(embedding.real_dim)
-        step = max(1, _BLOCK_FLOATS // embedding.real_dim)
+        step = max(1, BLOCK_FLOATS // embedding.real_dim)
         for first in range(0, embedding.n_classes, step):
             last = min(first + step, embedding.n_classes)
             total += counts[first:last] @ embedding.real_block(first, last)

@@ -51,7 +51,7 @@ def test_blocks_of_labels_change_nothing(block_floats):
     embedding = Kerdock(53, dim=16)
     expected = embedding.real_rows(np.arange(53))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_BLOCK_FLOATS", block_floats)
+        patch.setattr(module, "BLOCK_FLOATS", block_floats)
         targets, Y = make(embedding)
         np.testing.assert_array_equal(targets.table(2, 9), expected[:, 2:9])
         np.testing.assert_allclose(targets.mean(), Y.mean(axis=0), atol=1e-7)

@@ -151,11 +151,13 @@ def _prepare(problem: Problem, settings: DualSettings) -> _Prepared:
     counts = np.bincount(X.indices, minlength=X.shape[1])
     rank = np.empty(X.shape[1], dtype=np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(X.shape[1])
+    # Indices of four bytes where they do: half the memory and traffic, and one kernel to compile.
+    index = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
     data = X.data.astype(np.float32, copy=False)
-    indices = rank.astype(X.indices.dtype)[X.indices]
+    indices, indptr = rank.astype(index)[X.indices], X.indptr.astype(index, copy=False)
     slopes = 1 / (2 * problem.weight)
     sizes = 1 / (slopes + problem.row_squares() / (2 * settings.l2))
-    X = sp.csr_array((data, indices, X.indptr), shape=X.shape)
+    X = sp.csr_array((data, indices, indptr), shape=X.shape)
     X.data, X.indices, X.indptr = map(read_only, (X.data, X.indices, X.indptr))
     vectors = (v.astype(np.float32) for v in (problem.weight, slopes, sizes))
     return _Prepared(X, *map(read_only, (rank, *vectors)))
