@@ -2,6 +2,7 @@
 
 from locole.engines.base import Engine, in_order, read_only
 from locole.engines.choose import ENGINES, make_engine
+from locole.engines.crew import LostError, Member
 from locole.engines.ray import RayEngine
 from locole.engines.threads import THREADS, Threads
 
@@ -9,6 +10,8 @@ __all__ = [
     "ENGINES",
     "THREADS",
     "Engine",
+    "LostError",
+    "Member",
     "RayEngine",
     "Threads",
     "in_order",

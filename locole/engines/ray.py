@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from locole._version import __version__
 from locole.blocks import n_threads, workers
 from locole.engines.cluster import Watch, connected, import_ray
+from locole.engines.crew import Crew, Member
 from locole.engines.folder import fetched, stored
 from locole.exceptions import LocoleError, LocoleWarning
 from locole.progress import track
@@ -88,6 +89,59 @@ class RayEngine:
                 results if description is None else track(results, description, total=len(tasks))
             )
             run.report()
+
+    def together(
+        self,
+        function: Callable[[S, Any, Member], R],
+        *,
+        shared: S,
+        resume: Callable[[], Any],
+        n_jobs: int | None = None,
+        description: str | None = None,
+        total: int | None = None,
+    ) -> R:
+        """Call ``function(shared, resume(), member)`` in workers that talk to each other.
+
+        The result is that of the first worker. When a worker or a node is lost, all are started again on
+        the nodes that are left, from what ``resume`` then returns; a `LocoleWarning` says so.
+
+        Parameters
+        ----------
+        function : function of three arguments
+            What to do; see `locole.engines.Member`.
+        shared : object
+            First argument of every call. Arrays in it are read-only.
+        resume : function
+            Returns what to go on from, such as the newest checkpoint.
+        n_jobs : int, optional
+            Workers of one core each; None or less than 0 is one worker a node, with all its cores.
+        description : str, optional
+            Shown with the progress; by default none is shown.
+        total : int, optional
+            Steps of which workers tell.
+        """
+        with self.running(n_jobs):
+            crew = Crew(
+                function,
+                shared if self.folder is None else stored(shared, self.folder),
+                resume,
+                n_jobs,
+            )
+            # Closed at once on Ctrl-C, so that nothing goes on working.
+            with closing(cast(Any, crew.run())) as counts:
+                steps = _each(counts)
+                for _ in steps if description is None else track(steps, description, total=total):
+                    pass
+            crew.report()
+            return crew.result
+
+
+def _each(counts: Iterator[int]) -> Iterator[int]:
+    """Every number up to the counts that come, once."""
+    seen = 0
+    for count in counts:
+        yield from range(seen, count)
+        seen = max(seen, count)
 
 
 class _Run:

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from locole.engines import Engine, Threads, make_engine
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.regressors.base import (
@@ -109,6 +110,9 @@ class MLPRegressor(TargetRegressor):
         Seed of the first weights, of the order of rows and of what is left out.
     n_jobs : int, optional
         Threads; the answer does not depend on it.
+    engine : {"threads", "ray"} or Engine
+        Where to learn: on this machine, or on the nodes of a Ray cluster (see `locole.engines` and
+        ``docs/scaling.md``). The answer does not depend on it. Not saved with a model.
     verbose : int
         1 shows progress.
 
@@ -138,6 +142,7 @@ class MLPRegressor(TargetRegressor):
     array([0, 1, 2, 3, 4, 5])
     """
 
+    _unsaved: ClassVar = ("engine",)
     _learnt: ClassVar = {
         "n_outputs_": int,
         "settings_": dict,
@@ -178,6 +183,7 @@ class MLPRegressor(TargetRegressor):
         device: Literal["auto", "cpu", "cuda"] = "auto",
         random_state: int = 0,
         n_jobs: int | None = None,
+        engine: str | Engine = "threads",
         verbose: int = 0,
     ) -> None:
         self.recipe = recipe
@@ -208,6 +214,7 @@ class MLPRegressor(TargetRegressor):
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.engine = engine
         self.verbose = verbose
 
     # Fit ----------------------------------------------------------------------------------------
@@ -243,7 +250,10 @@ class MLPRegressor(TargetRegressor):
     def _start_linear(self, rows: Rows, shape: Shape, W: NDArray, arrays: Any) -> None:
         """Fill the linear part with the elastic net's solution; the network adds nothing to it yet."""
         linear = ElasticNetRegressor(
-            random_state=self.random_state, n_jobs=self.n_jobs, verbose=self.verbose
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            engine=self.engine,
+            verbose=self.verbose,
         ).fit(rows.X, rows.own_targets, sample_weight=rows.weight)
         part = slice(shape.hidden[0], shape.first_columns)
         coef = linear.coef_
@@ -310,27 +320,29 @@ class MLPRegressor(TargetRegressor):
         self, rows: Rows, held: Rows | None, settings: Settings, shape: Shape, W: NDArray,
         arrays: Any, *, rate: float,
     ) -> None:  # fmt: skip
-        from locole.regressors.mlp.fitting import Fit
-        from locole.regressors.mlp.training import Training
+        from locole.regressors.mlp.job import Job, learn
 
-        checkpoints = self._checkpoints(rows, settings, rate)
-        training = Training(
-            rows, settings, shape, W, arrays,
-            seed=self.random_state, row_moment=self.second_moment == "row", rate=rate,
-            device=self.device,
+        job = Job(
+            rows, held, settings, shape, W, arrays,
+            seed=self.random_state, rate=rate, patience=self.patience,
+            row_moment=self.second_moment == "row", device=self.device,
         )  # fmt: skip
-        fit = Fit(training, held=held, patience=self.patience, checkpoints=checkpoints)
-        fit.run(n_jobs=self.n_jobs, description="learning" if self.verbose else None)
+        learnt = learn(
+            job, make_engine(self.engine), self._checkpoints(rows, settings, rate),
+            n_jobs=self.n_jobs, description="learning" if self.verbose else None,
+        )  # fmt: skip
         self.n_outputs_, self.settings_ = shape.n_outputs, dataclasses.asdict(settings)
-        self.first_, self.layers_ = W, arrays
-        self.history_ = [*self.history_, *fit.history]
+        self.first_, self.layers_ = learnt.W, learnt.arrays
+        self.history_ = [*self.history_, *learnt.history]
         self.rows_seen_ += rows.which.size
 
     def _require_room(self, shape: Shape, settings: Settings, n_met: int) -> None:
         """Say so before hours of learning, not after, if memory is short."""
         from locole.regressors.mlp.device import choose_device
 
-        if choose_device(self.device) is not None:
+        if choose_device(self.device) is not None or not isinstance(
+            make_engine(self.engine), Threads
+        ):
             return
         n_bytes = training_bytes(
             shape,

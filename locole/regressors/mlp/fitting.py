@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class Fit:
     patience : int
         Epochs without a better loss of the rows held out after which learning stops.
     checkpoints : Checkpoints, optional
-        Where the state is kept; a state found there is gone on from.
+        Where the state is kept, by the first process of a group.
 
     Attributes
     ----------
@@ -54,11 +55,15 @@ class Fit:
         self.kept: dict[str, Any] = {}
         self.stopped = False
 
-    def run(self, *, n_jobs: int | None = None, description: str | None = None) -> None:
-        """Learn; the training then has the weights to be used."""
-        state = self.checkpoints.read() if self.checkpoints else None
-        if state is not None:
-            self.restore(state)
+    def run(
+        self,
+        *,
+        n_jobs: int | None = None,
+        description: str | None = None,
+        tell: Callable[[int], None] = lambda done: None,
+    ) -> None:
+        """Learn; the training then has the weights to be used. ``tell`` is told of the steps done."""
+        self._tell = tell
         try:
             self._epochs(n_jobs, description)
         except LossOverflowError:
@@ -81,6 +86,7 @@ class Fit:
                 self._judge(n_jobs)
                 start = time.perf_counter()
             self._save()
+            self._tell(self.training.done)
             if self.stopped:
                 return
 
@@ -97,7 +103,9 @@ class Fit:
         self.stopped = len(self.history) - self.kept["epoch"] >= self.patience
 
     def _size(self) -> int:
-        return self.training.layer.W.nbytes + sum(a.nbytes for a in self.training.arrays.values())
+        shape, item = self.training.shape, self.training.layer.W.itemsize
+        first = shape.n_features * shape.width * item
+        return first + sum(array.nbytes for array in self.training.arrays.values())
 
     def _keep(self, loss: float) -> None:
         if not self.kept:
@@ -136,27 +144,38 @@ class Fit:
     # State --------------------------------------------------------------------------------------
 
     def _save(self, *, always: bool = False) -> None:
-        if self.checkpoints and (always or self.checkpoints.is_due):
-            self.checkpoints.write(self.state())
+        if self.checkpoints is None:
+            return
+        group = self.training.group
+        if group.agree(always or self.checkpoints.is_due):
+            state = self.state()
+            if group.rank == 0:
+                self.checkpoints.write(state)
 
     def state(self) -> dict[str, Any]:
-        """All that the rest of the fit depends on; arrays are not copied."""
+        """All that the rest of the fit depends on; arrays are not copied.
+
+        In a group all must ask for it, and the first gets it. It does not say how many they are.
+        """
         training = self.training
         training.network.pull()
+        kept = self.kept
+        if kept:
+            kept = {**kept, "first": training.group.whole(kept["first"])}
         return {
-            "layer": training.layer.state(),
+            "layer": _with_columns(training.layer.state(), training.group.whole),
             "arrays": training.arrays,
             "moments": training.network.moments,
             "loss": training.loss,
             "history": self.history,
-            "kept": self.kept,
+            "kept": kept,
             "stopped": self.stopped,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a state, whose arrays are copied."""
-        training = self.training
-        training.layer.restore(state["layer"])
+        training, part = self.training, self.training.group.part
+        training.layer.restore(_with_columns(state["layer"], part))
         for name, array in training.arrays.items():
             array[:] = state["arrays"][name]
         for name, moments in training.network.moments.items():
@@ -164,6 +183,16 @@ class Fit:
         training.network.push()
         training.loss, self.history = state["loss"], list(state["history"])
         self.kept, self.stopped = _copied(state["kept"]), state["stopped"]
+        if self.kept:
+            self.kept["first"] = np.array(part(self.kept["first"]))
+
+
+def _with_columns(
+    layer: dict[str, NDArray], change: Callable[[NDArray], NDArray]
+) -> dict[str, NDArray]:
+    """State of a first layer with what has its columns changed."""
+    wide = {"W", "M", "U"} if layer["U"].ndim > 1 else {"W", "M"}
+    return {name: change(array) if name in wide else array for name, array in layer.items()}
 
 
 def _copied(kept: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The dense layers in torch: loss of a batch, and gradients of everything that made it.
 
-Products are cut into blocks that do not depend on the number of threads, so neither do the weights;
-whatever else torch computes runs on one thread.
+Products are cut into blocks that do not depend on the number of threads, nor of processes, so neither do
+the weights; whatever else torch computes runs on one thread.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from locole.blocks import slices
 from locole.kernels.sparse_layer import adamax
+from locole.regressors.mlp.group import ALONE, Alone
 from locole.regressors.mlp.momentum import BETAS, EPS
 from locole.regressors.mlp.shape import NORM_EPS, Arrays, Shape
 from locole.regressors.mlp.vectors import JointLoss
@@ -78,6 +79,8 @@ class Network:
         In place of ``loss`` if label vectors are learnt, too.
     dropout : float
         Part of the hidden units that are left out of each row.
+    group : Alone
+        With whom the work is shared.
     """
 
     def __init__(
@@ -88,9 +91,10 @@ class Network:
         *,
         joint: JointLoss | None = None,
         dropout: float = 0.0,
+        group: Alone = ALONE,
     ) -> None:
         self.shape, self.arrays, self.loss, self.dropout = shape, arrays, loss, dropout
-        self.joint = joint
+        self.joint, self.group = joint, group
         learnt = [name for name in arrays if not name.startswith("running")]
         self.moments = {name: np.zeros((2, arrays[name].size), np.float32) for name in learnt}
         self.tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -169,15 +173,20 @@ class Network:
         return H * t["log_scale"].exp() if shape.scaled else H
 
     def _product(self, H: Any, V: Any, apply: Any) -> Any:
-        return _Product.apply(H, V, apply)
+        return _Product.apply(H, V, _Share(apply, self.group))
 
     def _losses(self, Z: NDArray, rows: NDArray, apply: Any) -> tuple[NDArray, NDArray]:
-        @_QUIET
-        def losses(part: slice) -> tuple[NDArray, NDArray]:
-            return self.loss(Z[part], rows[part])
+        losses, gradients = np.empty(len(Z)), np.empty_like(Z)
 
-        made = list(apply(losses, slices(len(Z), _ROWS)))
-        return np.concatenate([loss for loss, _ in made]), np.concatenate([g for _, g in made])
+        @_QUIET
+        def fill(part: slice) -> None:
+            losses[part], gradients[part] = self.loss(Z[part], rows[part])
+
+        parts = slices(len(Z), _ROWS)
+        list(apply(fill, self.group.own(parts)))
+        for array in (losses, gradients):
+            self.group.fill(array, parts)
+        return losses, gradients
 
 
 def _mask(size: Any, drop: float, rng: np.random.Generator) -> Any:
@@ -205,26 +214,35 @@ class _Product(torch.autograd.Function):
     """``H @ V.T`` and its gradients, in blocks of rows."""
 
     @staticmethod
-    def forward(ctx: Any, H: Any, V: Any, apply: Any) -> Any:
+    def forward(ctx: Any, H: Any, V: Any, share: _Share) -> Any:
         ctx.save_for_backward(H, V)
-        ctx.share = apply
-        return torch.from_numpy(_by_rows(H.detach().numpy(), V.detach().numpy().T, _ROWS, apply))
+        ctx.share = share
+        return torch.from_numpy(share.product(H.detach().numpy(), V.detach().numpy().T, _ROWS))
 
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:
         H, V = (tensor.detach().numpy() for tensor in ctx.saved_tensors)
         G = slopes[0].numpy()
-        back = _by_rows(G, V, _ROWS, ctx.share)
-        slope = _by_rows(G.T, H, _OUTPUTS, ctx.share)
+        back = ctx.share.product(G, V, _ROWS)
+        slope = ctx.share.product(G.T, H, _OUTPUTS)
         return torch.from_numpy(back), torch.from_numpy(slope), None
 
 
-def _by_rows(left: NDArray, right: NDArray, size: int, apply: Any) -> NDArray:
-    out = np.empty((left.shape[0], right.shape[1]), dtype=np.float32)
+class _Share(NamedTuple):
+    """Threads of this process and other processes, between whom a product is shared."""
 
-    @_QUIET
-    def fill(part: slice) -> None:
-        np.matmul(left[part], right, out=out[part])
+    apply: Any
+    group: Alone
 
-    list(apply(fill, slices(left.shape[0], size)))
-    return out
+    def product(self, left: NDArray, right: NDArray, size: int) -> NDArray:
+        """``left @ right``, in blocks of ``size`` rows."""
+        out = np.empty((left.shape[0], right.shape[1]), dtype=np.float32)
+
+        @_QUIET
+        def fill(part: slice) -> None:
+            np.matmul(left[part], right, out=out[part])
+
+        parts = slices(left.shape[0], size)
+        list(self.apply(fill, self.group.own(parts)))
+        self.group.fill(out, parts)
+        return out

@@ -15,6 +15,7 @@ from locole.progress import track
 from locole.regressors.base import TargetsLike
 from locole.regressors.mlp.batches import Batch, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, DeviceNetwork, choose_device
+from locole.regressors.mlp.group import ALONE, Alone
 from locole.regressors.mlp.network import Network, one_thread
 from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.schedule import rates
@@ -100,6 +101,7 @@ class Training:
     """Everything that changes while a network learns, and the steps that change it.
 
     Randomness is a function of the seed and the number of the step, so the state is arrays and counts.
+    In a group, W has the process's own columns of the first layer; everything else is everybody's.
     """
 
     def __init__(
@@ -114,8 +116,10 @@ class Training:
         row_moment: bool = False,
         rate: float = 1.0,
         device: str = "cpu",
+        group: Alone = ALONE,
     ) -> None:
         self.rows, self.settings, self.shape, self.seed = rows, settings, shape, seed
+        self.group = group
         self.orders = Orders(rows.X.shape[0], settings.batch_size, seed)
         settings = settings.for_rows(rows.X.shape[0])
         self.n_epochs = settings.epochs or 0
@@ -134,7 +138,8 @@ class Training:
     def _place(self, W: NDArray, losses: Any, row_moment: bool, device: str | None) -> None:
         layer: dict[str, Any] = {"n_steps": self.rates.size, "row_moment": row_moment}
         options: dict[str, Any] = {
-            "dropout": self.settings.dropout, "joint": joint_of(self.rows, self.settings)
+            "dropout": self.settings.dropout, "joint": joint_of(self.rows, self.settings),
+            "group": self.group,
         }  # fmt: skip
         self.layer: SparseLayer | DeviceLayer
         if device is None:
@@ -177,12 +182,12 @@ class Training:
         return grouper(rows, drop=self.settings.feature_dropout, rng=rng), rng
 
     def _step(self, batch: Batch, rng: np.random.Generator, apply: Any) -> None:
-        A = self.layer.product(batch, apply)
+        A = self.group.wide(self.layer.product(batch, apply))
         outcome = self.network.learn(A, batch.rows, rng, apply)
         if not outcome.is_finite:
             raise LossOverflowError
         rate = float(self.rates[self.done])
-        pace = self.layer.update(batch, outcome.first, rate, apply)
+        pace = self.layer.update(batch, self.group.part(outcome.first), rate, apply)
         self.network.update(outcome.dense, pace, apply)
         self.loss += outcome.loss
 
@@ -192,9 +197,12 @@ class Training:
 
         @np.errstate(over="ignore", invalid="ignore")
         def loss(part: slice) -> float:
-            Z = forward(self.shape, self.arrays, product(held.X[part], self.layer.W))
+            A = self.group.wide(product(held.X[part], self.layer.W))
+            Z = forward(self.shape, self.arrays, A)
             return float(losses(Z, np.arange(part.start, part.stop)).sum(dtype=np.float64))
 
+        # Processes must ask each other in the same order.
+        n_jobs = n_jobs if self.group.size == 1 else 1
         return sum(map_blocks(loss, n, block=_HELD_ROWS, n_jobs=n_jobs)) / n
 
     def _losses_on(self, held: Rows) -> Callable[[NDArray, NDArray], NDArray]:

@@ -1,0 +1,117 @@
+"""What a network is to learn from and how, learnt on this machine or on the nodes of an engine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from locole.engines import Engine, Member, RayEngine, Threads
+from locole.exceptions import LocoleError
+from locole.regressors.mlp.checkpoint import Checkpoints
+from locole.regressors.mlp.fitting import Fit
+from locole.regressors.mlp.group import ALONE, Alone, joined
+from locole.regressors.mlp.recipes import Settings
+from locole.regressors.mlp.shape import Arrays, Shape
+from locole.regressors.mlp.training import Rows, Training
+
+__all__ = ["Job", "Learnt", "learn"]
+
+
+class Job(NamedTuple):
+    """Everything that decides what is learnt, and where it begins."""
+
+    rows: Rows
+    held: Rows | None
+    settings: Settings
+    shape: Shape
+    W: NDArray
+    """The first layer."""
+    arrays: Arrays
+    """All other numbers."""
+    seed: int
+    rate: float
+    patience: int
+    row_moment: bool
+    device: str
+
+
+class Learnt(NamedTuple):
+    """The network at the end, and its history."""
+
+    W: NDArray
+    arrays: Arrays
+    history: list[dict[str, float]]
+
+
+def learn(
+    job: Job,
+    engine: Engine,
+    checkpoints: Checkpoints | None,
+    *,
+    n_jobs: int | None,
+    description: str | None,
+) -> Learnt:
+    """Learn where the engine says; the job's own arrays may be changed."""
+    if isinstance(engine, Threads):
+        state = checkpoints.read() if checkpoints else None
+        options: dict[str, Any] = {"n_jobs": n_jobs, "description": description}
+        return _learn(job, checkpoints, state, job.W, job.arrays, ALONE, **options)
+    if not isinstance(engine, RayEngine):
+        raise LocoleError(
+            f"networks cannot be learnt by {engine!r}: take engine='threads' or 'ray'."
+        )
+    if job.row_moment:
+        raise LocoleError(
+            'second_moment="row" is for one machine: on several each has a part of every row, and of '
+            "the memory. Leave it out."
+        )
+    return engine.together(
+        _work,
+        shared=(job, checkpoints),
+        resume=checkpoints.read if checkpoints else _nothing,
+        n_jobs=n_jobs,
+        description=description,
+        total=_n_steps(job),
+    )
+
+
+def _nothing() -> None:
+    return None
+
+
+def _n_steps(job: Job) -> int:
+    epochs = job.settings.for_rows(job.rows.which.size).epochs or 0
+    return epochs * -(-job.rows.which.size // job.settings.batch_size)
+
+
+def _work(shared: tuple[Job, Checkpoints | None], state: Any, member: Member) -> Learnt:
+    """Learn in one process of a crew, with its columns of the first layer."""
+    job, checkpoints = shared
+    with joined(member, job.shape.width) as group:
+        W = np.array(group.part(job.W))
+        arrays = {name: np.array(array) for name, array in job.arrays.items()}
+        options: dict[str, Any] = {"n_jobs": member.threads, "tell": member.tell}
+        learnt = _learn(job, checkpoints, state, W, arrays, group, **options)
+        return learnt._replace(W=group.whole(learnt.W))
+
+
+def _learn(
+    job: Job,
+    checkpoints: Checkpoints | None,
+    state: dict[str, Any] | None,
+    W: NDArray,
+    arrays: Arrays,
+    group: Alone,
+    **options: Any,
+) -> Learnt:
+    training = Training(
+        job.rows, job.settings, job.shape, W, arrays,
+        seed=job.seed, row_moment=job.row_moment, rate=job.rate, device=job.device, group=group,
+    )  # fmt: skip
+    fit = Fit(training, held=job.held, patience=job.patience, checkpoints=checkpoints)
+    if state is not None:
+        fit.restore(state)
+    fit.run(**options)
+    return Learnt(W, arrays, fit.history)
