@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import Json
+from locole.cli.options import Address, EngineName, Json
 
 if TYPE_CHECKING:
+    from locole.engines import Engine
     from locole.experiments.runner import Bench
     from locole.experiments.spec import Spec
 
@@ -62,6 +63,8 @@ def bench(
     at_once: Annotated[
         int, typer.Option("--at-once", help="Runs side by side; seconds are rough then.")
     ] = 1,
+    engine: EngineName = "threads",
+    address: Address = None,
     json: Json = False,
 ) -> None:
     """Run the experiments of the paper, or one of your own.
@@ -80,6 +83,8 @@ def bench(
     for name, value in (("--seeds", seeds), ("--limit", limit), ("--at-once", at_once)):
         if value is not None and value <= 0:
             raise LocoleError(f"{name} must be above 0, but is {value}.")
+    from locole.cli.engines import engine_of
+    from locole.engines import Threads
     from locole.experiments.runner import Bench
     from locole.experiments.spec import load_spec
 
@@ -88,7 +93,8 @@ def bench(
     if dry_run:
         _show_left(made, json)
     else:
-        _run(made, at_once, json)
+        where = engine_of(engine, address, cores=made.threads)
+        _run(made, at_once, None if isinstance(where, Threads) else where, json)
 
 
 def _list(json: bool) -> None:
@@ -151,7 +157,7 @@ def _show_left(made: Bench, json: bool) -> None:
     print(f"\n{len(left)} of {len(made.runs)} runs are left.")
 
 
-def _run(made: Bench, at_once: int, json: bool) -> None:
+def _run(made: Bench, at_once: int, engine: Engine | None, json: bool) -> None:
     from collections import Counter
 
     from locole.cli.show import print_json, print_pairs
@@ -159,7 +165,7 @@ def _run(made: Bench, at_once: int, json: bool) -> None:
 
     spec = made.spec
     with Board(f"{spec.name}: {spec.title}", len(made.left())) as board:
-        records = made.run(board, at_once=at_once)
+        records = made.run(board, at_once=at_once, engine=engine)
     kinds = Counter(str(record["status"]).partition(":")[0] for record in records)
     figures = {
         "experiment": spec.name,

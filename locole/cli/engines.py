@@ -11,8 +11,8 @@ from locole.exceptions import LocoleError
 __all__ = ["engine_of", "set_engine"]
 
 
-def engine_of(name: str, address: str | None) -> Engine:
-    """Return the engine that --engine and --address ask for.
+def engine_of(name: str, address: str | None, *, cores: int = 1) -> Engine:
+    """Return the engine that --engine and --address ask for, of whose tasks each takes some cores.
 
     Examples
     --------
@@ -20,11 +20,11 @@ def engine_of(name: str, address: str | None) -> Engine:
     Threads()
     """
     engine = make_engine(name)
-    if address is None:
-        return engine
-    if not isinstance(engine, RayEngine):
+    if isinstance(engine, RayEngine):
+        return RayEngine(address, cores=cores)
+    if address is not None:
         raise LocoleError("--address is that of a Ray cluster: it needs --engine ray.")
-    return RayEngine(address)
+    return engine
 
 
 def set_engine(classifier: Any, name: str, address: str | None) -> None:

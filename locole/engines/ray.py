@@ -46,6 +46,8 @@ class RayEngine:
         A folder that all nodes see under the same path, or have a copy of. Large arrays go through files
         there instead of the object store, for data that is larger than that. The files stay, to be used
         again by the next fit on the same data.
+    cores : int
+        Cores that a task of `map` takes.
 
     Examples
     --------
@@ -55,13 +57,17 @@ class RayEngine:
 
     shares_memory = False
 
-    def __init__(self, address: str | None = None, folder: str | None = None) -> None:
+    def __init__(
+        self, address: str | None = None, folder: str | None = None, cores: int = 1
+    ) -> None:
         self.address = address
         self.folder = folder
+        self.cores = cores
 
     def __repr__(self) -> str:
         said = [] if self.address is None else [repr(self.address)]
         said += [] if self.folder is None else [f"folder={self.folder!r}"]
+        said += [] if self.cores == 1 else [f"cores={self.cores}"]
         return f"RayEngine({', '.join(said)})"
 
     def running(self, n_jobs: int | None = None) -> AbstractContextManager[bool]:
@@ -83,7 +89,7 @@ class RayEngine:
         """
         with self.running(n_jobs) as ends:
             common = shared if self.folder is None else stored(shared, self.folder)
-            run = _Run(function, list(tasks), common, n_jobs)
+            run = _Run(function, list(tasks), common, n_jobs, self.cores)
             results = run.results(cancel=not ends)
             yield from (
                 results if description is None else track(results, description, total=len(tasks))
@@ -148,17 +154,26 @@ class _Run:
     """Tasks on their way through a cluster."""
 
     def __init__(
-        self, function: Callable[..., Any], tasks: list[Any], shared: Any, n_jobs: int | None
+        self,
+        function: Callable[..., Any],
+        tasks: list[Any],
+        shared: Any,
+        n_jobs: int | None,
+        cores: int,
     ) -> None:
         self._ray = ray = import_ray()
         self._watch = Watch(ray)
         self._tasks, self._again = tasks, list[int]()
-        remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_work)
+        remote = ray.remote(num_cpus=cores, max_retries=_RETRIES)(_work)
         handle = ray.put(shared)
         self._submit = lambda task: remote.remote(__version__, function, handle, task)
-        cores = int(ray.cluster_resources().get("CPU", 1))
+        places = int(ray.cluster_resources().get("CPU", 1)) // cores
+        if not any(node["Resources"].get("CPU", 0) >= cores for node in ray.nodes()):
+            raise LocoleError(
+                f"no node of the Ray cluster has {cores} cores for a task: take fewer."
+            )
         everything = n_jobs is None or n_jobs < 0
-        self._at_a_time = max(1, _AHEAD * cores) if everything else n_threads(n_jobs)
+        self._at_a_time = max(1, _AHEAD * places) if everything else n_threads(n_jobs)
 
     def results(self, *, cancel: bool) -> Iterator[tuple[int, Any]]:
         """Places and results as they come.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from locole.experiments.children import Children
 from locole.experiments.runs import Run
 
-__all__ = ["Map", "Nobody", "Watcher", "on_threads", "work_folder"]
+__all__ = ["Nobody", "Watcher", "on_threads", "work_folder"]
 
 Record = dict[str, Any]
 #: Applies a function to tasks and yields results as they come, in any order.

@@ -13,9 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from locole.experiments.machine import describe
 from locole.experiments.one import sentence
 
-__all__ = ["Children"]
+__all__ = ["Children", "run_alone"]
 
 _COMMAND = [sys.executable, "-m", "locole.experiments.one"]
 # The root of the package, for processes that start in another folder.
@@ -28,7 +29,7 @@ class Children:
     Examples
     --------
     >>> with Children() as children:
-    ...     children.run({"run": {"experiment": "x", "data": "y", "method": "z"}}, limit_s=0.001)
+    ...     children.run({"run": {"experiment": "x", "data": "y", "method": "z"}, "limit_s": 0.001})
     {'status': 'timeout'}
     """
 
@@ -51,21 +52,20 @@ class Children:
         for child in live:
             _end(child)
 
-    def run(self, request: dict[str, Any], *, limit_s: float) -> dict[str, Any]:
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Do one run; the outcome always has a status.
 
         Parameters
         ----------
         request : dict
-            See `locole.experiments.one.reply`.
-        limit_s : float
-            Seconds after which the process is ended.
+            See `locole.experiments.one.reply`, with ``limit_s``, seconds after which the process is
+            ended.
         """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             child = self._start(out, err)
             try:
                 _hand_over(child, request)
-                child.wait(timeout=limit_s)
+                child.wait(timeout=request["limit_s"])
             except subprocess.TimeoutExpired:
                 return {"status": "timeout"}
             finally:
@@ -89,6 +89,12 @@ class Children:
             )
             self._live.add(child)
         return child
+
+
+def run_alone(_: None, request: dict[str, Any]) -> dict[str, Any]:
+    """Do one run on whatever node this is, which is then part of its outcome; for engines."""
+    with Children() as children:
+        return {**describe(), **children.run(request)}
 
 
 def _environment() -> dict[str, str]:

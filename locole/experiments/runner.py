@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from locole.blocks import n_threads
 from locole.embeddings import FAMILIES
+from locole.engines import Engine
 from locole.exceptions import LocoleError
-from locole.experiments.around import Map, Nobody, Watcher, on_threads, work_folder
-from locole.experiments.children import Children
+from locole.experiments.around import Nobody, Watcher, on_threads, work_folder
+from locole.experiments.children import Children, run_alone
 from locole.experiments.data import choose_sets, keep, load_set, where_missing
 from locole.experiments.machine import describe
 from locole.experiments.methods import missing_package
@@ -83,16 +84,18 @@ class Bench:
         known = read(self.out) if self.out.is_dir() else []
         return next_runs(self.runs, self._settled(latest(known)), self.spec)
 
-    def run(self, watcher: Watcher, *, apply: Map | None = None, at_once: int = 1) -> list[Record]:
+    def run(
+        self, watcher: Watcher, *, engine: Engine | None = None, at_once: int = 1
+    ) -> list[Record]:
         """Do what is left and return all records of this experiment.
 
         Parameters
         ----------
         watcher : Watcher
-        apply : function, optional
-            Maps a function over runs, as an engine does; by default on threads that wait.
+        engine : Engine, optional
+            Where runs are done; all its nodes must see the folder of records. By default here.
         at_once : int
-            Runs side by side, if ``apply`` is left out. Their seconds say little then.
+            Runs side by side, if ``engine`` is left out. Their seconds say little then.
         """
         for line in self.notes:
             watcher.note(line)
@@ -107,16 +110,20 @@ class Bench:
                 for r in self._settled(store.records).values()
                 if r["status"] == "timeout"
             }
+            apply = on_threads(at_once, children)
+            if engine is not None:
+                stack.enter_context(engine.running())
             tried: set[tuple[Any, ...]] = set()
             while runs := self._next(store, tried):
                 watcher.planned(runs)
 
                 def do(run: Run) -> Record:
                     watcher.started(run)
-                    return self._record(run, children)
+                    return self._done(*self._begun(run), children)
 
                 by_key = {run.key: run for run in runs}
-                for record in (apply or on_threads(at_once, children))(do, runs):
+                found = apply(do, runs) if engine is None else self._on(engine, runs, watcher)
+                for record in found:
                     key = identity(record)
                     tried.add(key)
                     if _says_more(record, store.records.get(key)):
@@ -148,8 +155,27 @@ class Bench:
 
     # One run -----------------------------------------------------------------------------------
 
-    def _record(self, run: Run, children: Children) -> Record:
-        """Record of a run, done now or taken from another experiment."""
+    def _on(self, engine: Engine, runs: list[Run], watcher: Watcher) -> Iterator[Record]:
+        """Records of runs that an engine does, as they come."""
+        begun = []
+        for run in runs:
+            record, request = self._begun(run)
+            if request is None:
+                yield record
+            else:
+                begun.append((record, request))
+                watcher.started(run)
+        requests = [request for _, request in begun]
+        # Closed at once on Ctrl-C, so that nothing goes on working.
+        with closing(cast(Any, engine.map(run_alone, requests, shared=None))) as found:
+            for place, outcome in found:
+                yield {**begun[place][0], **outcome}
+
+    def _done(self, record: Record, request: Record | None, children: Children) -> Record:
+        return record if request is None else {**record, **children.run(request)}
+
+    def _begun(self, run: Run) -> tuple[Record, Record | None]:
+        """Record of a run, and what to ask a process for if it is not yet whole."""
         record: Record = {
             **run.record(),
             "outputs": _outputs(run),
@@ -159,8 +185,11 @@ class Bench:
         }
         same = self._done_elsewhere(record)
         if same is not None:
-            return {**same, **run.record(), "copied_from": same["experiment"]}
-        return {**record, **self._outcome(run, children)}
+            return {**same, **run.record(), "copied_from": same["experiment"]}, None
+        request = self._request(run)
+        if isinstance(request, str):
+            return {**record, "status": sentence(request)}, None
+        return record, request
 
     def _done_elsewhere(self, record: Record) -> Record | None:
         """Record of the same run for another experiment, of this version on this machine."""
@@ -168,25 +197,27 @@ class Bench:
         wanted = [record[key] for key in keys]
         return next((r for r in self._others if [r[key] for key in keys] == wanted), None)
 
-    def _outcome(self, run: Run, children: Children) -> Record:
+    def _request(self, run: Run) -> Record | str:
+        """What a process must know to do a run; or why it cannot be done."""
         reason = missing_package(run) or (where_missing(run.data, self.data) if run.data else None)
         if reason is None and _but_seed(run.record()) in self._too_slow:
             reason = "another seed ran out of time, so this one was not tried"
         if reason is not None:
-            return {"status": sentence(reason)}
+            return reason
         request = {
             "run": asdict(run),
-            "folder": str(self.out),
-            "work": str(self._work),
+            "limit_s": run.time_limit_s,
+            "folder": str(self.out.resolve()),
+            "work": str(self._work.resolve()),
             "threads": self.threads,
             "coherence": self._known_coherence(run),
         }
         if run.data:
             rows = self._rows(run)
             if isinstance(rows, str):
-                return {"status": sentence(rows)}
-            request["rows"] = str(rows)
-        return children.run(request, limit_s=run.time_limit_s)
+                return rows
+            request["rows"] = str(rows.resolve())
+        return request
 
     def _rows(self, run: Run) -> Path | str:
         """Folder with the arrays of the run's data, made at its first use; or why there is none."""
@@ -217,7 +248,7 @@ def run_spec(
     *,
     watcher: Watcher | None = None,
     at_once: int = 1,
-    apply: Map | None = None,
+    engine: Engine | None = None,
     **options: Any,
 ) -> list[Record]:
     """Run what is not yet recorded of a spec, and return all its records.
@@ -229,7 +260,7 @@ def run_spec(
         Folder of records.
     watcher : Watcher, optional
         Told what happens; by default nobody.
-    at_once, apply
+    at_once, engine
         See `Bench.run`.
     **options
         See `Bench`.
@@ -245,7 +276,7 @@ def run_spec(
     'failed: data not found: name the folder that holds nowhere/ by --data'
     """
     bench = Bench(spec, out, **options)
-    return bench.run(watcher or Nobody(), at_once=at_once, apply=apply)
+    return bench.run(watcher or Nobody(), at_once=at_once, engine=engine)
 
 
 def _but_seed(record: Record) -> tuple[Any, ...]:

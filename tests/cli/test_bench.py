@@ -15,7 +15,7 @@ def spec(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LOCOLE_DATA", raising=False)
     monkeypatch.setattr(
-        children.Children, "run", lambda self, request, limit_s: {"status": "done", "accuracy": 0.5}
+        children.Children, "run", lambda self, request: {"status": "done", "accuracy": 0.5}
     )
     (tmp_path / "mine.toml").write_text(
         'title = "A title"\ndata = ["topics"]\nseeds = [0, 1, 2]\n'

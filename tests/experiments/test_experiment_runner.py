@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from stubs import SMALL, method
 
+from locole.engines import Threads
 from locole.exceptions import LocoleError
 from locole.experiments import read
 from locole.experiments.children import Children
@@ -181,12 +182,17 @@ def test_runs_side_by_side_give_the_same_records(bench, tmp_path):
     assert ordered(alone) == ordered(together)
 
 
-def test_a_map_of_an_engine_may_do_the_runs(bench):
-    def backwards(function, runs):
-        return [function(run) for run in reversed(runs)]
+def test_an_engine_may_do_the_runs(bench):
+    class Backwards(Threads):
+        def map(self, function, tasks, *, shared, **options):
+            for place, result in reversed(list(super().map(function, tasks, shared=shared))):
+                yield place, {**result, "machine": "another"}
 
-    records, _ = bench({"methods": [method()], "seeds": [0, 1]}, apply=backwards)
+    records, _ = bench({"methods": [method()], "seeds": [0, 1]}, engine=Backwards())
     assert [record["seed"] for record in records] == [1, 0]
+    # A record is of the node that has done the run.
+    assert {record["machine"] for record in records} == {"another"}
+    assert all(record["status"] == "done" for record in records)
 
 
 def test_two_writers_are_one_too_many(bench, tmp_path):
@@ -222,7 +228,7 @@ def test_no_run_starts_after_the_end():
     with children:
         pass
     with pytest.raises(RuntimeError):
-        children.run({}, limit_s=1)
+        children.run({"limit_s": 1})
 
 
 # Killed at random points ------------------------------------------------------------------------
