@@ -15,6 +15,7 @@ from locole.blocks import slices
 from locole.engines import THREADS, Engine, read_only
 from locole.kernels.dual import BLOCK, dual_pass, fill_duals, fill_weights
 from locole.kernels.simd import WIDTH, aligned
+from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.problem import Problem
 
 __all__ = ["DualSettings", "padded_width", "solve_dual", "solve_outputs"]
@@ -72,7 +73,12 @@ def padded_width(n_outputs: int) -> int:
 
 
 def solve_dual(
-    problem: Problem, settings: DualSettings, *, start: Any = None, engine: Engine = THREADS
+    problem: Problem,
+    settings: DualSettings,
+    *,
+    start: Any = None,
+    engine: Engine = THREADS,
+    checkpoints: Checkpoints | None = None,
 ) -> tuple[NDArray[np.float32] | sp.csr_array, list[dict[str, float]]]:
     """Weights and one record a pass.
 
@@ -87,6 +93,8 @@ def solve_dual(
         solution for all samples that moving the new ones' duals can reach.
     engine : Engine
         Where blocks of outputs are solved.
+    checkpoints : Checkpoints, optional
+        Where solved blocks are kept; those that are found there are not solved again.
 
     Returns
     -------
@@ -114,24 +122,49 @@ def solve_dual(
     blocks = slices(n_outputs, BLOCK)
     histories: list[Any] = [None] * len(blocks)
     columns: list[Any] = [None] * len(blocks)
+    left = []
+    for place, block in enumerate(blocks):
+        kept = checkpoints.read(_name(place)) if checkpoints else None
+        if kept is None:
+            left.append(place)
+            continue
+        histories[place] = kept["history"]
+        if dense:
+            W[:, block] = kept["weights"]
+        else:
+            columns[place] = kept["weights"]
     description = "elastic net" if settings.verbose else None
     found = engine.map(
-        solve_outputs, blocks, shared=work, n_jobs=settings.n_jobs, description=description
+        solve_outputs,
+        [blocks[place] for place in left],
+        shared=work,
+        n_jobs=settings.n_jobs,
+        description=description,
     )
     try:
         # Closed at once if an error comes between two results, so that nothing goes on working.
         with closing(cast(Any, found)):
-            for place, (histories[place], part) in found:
+            for number, (history, part) in found:
+                place = left[number]
+                histories[place] = history
                 if dense and part is not None:
                     W[:, blocks[place]] = part
                 else:
                     columns[place] = part
+                if checkpoints:
+                    weights = W[:, blocks[place]].copy() if dense else sp.csr_array(part)
+                    checkpoints.write({"history": history, "weights": weights}, _name(place))
     finally:
         vars(_own).clear()  # pool threads are gone with theirs, this one stays
-    history = _merged(histories)
+    merged = _merged(histories)
     if dense:
-        return W, history
-    return sp.csr_array(sp.hstack(columns, format="csr")), history
+        return W, merged
+    return sp.csr_array(sp.hstack(columns, format="csr")), merged
+
+
+def _name(place: int) -> str:
+    """Of a block, as a part of a checkpoint."""
+    return f"block-{place}"
 
 
 def solve_outputs(

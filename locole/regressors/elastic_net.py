@@ -15,6 +15,7 @@ from locole.engines import Engine, make_engine
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.regressors.base import TargetsLike, all_or_nothing, as_targets
+from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
 from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
 from locole.regressors.linear import LinearRegressor
@@ -77,6 +78,10 @@ class ElasticNetRegressor(LinearRegressor):
         Threads; the answer does not depend on it.
     verbose : int
         1 shows progress.
+    checkpoint : path, optional
+        Folder in which `fit` keeps blocks of outputs that are solved. A fit of the same data with the
+        same settings does not solve them again. Files stay; they take as much room as the weights. Not
+        saved with a model.
     engine : {"threads", "ray"} or Engine
         Where blocks of outputs are solved: on threads of this machine, or on a Ray cluster (see
         `locole.engines`). The answer does not depend on it. Not saved with a model.
@@ -111,7 +116,7 @@ class ElasticNetRegressor(LinearRegressor):
         "history_": list,
         "curvature_": np.ndarray,
     }
-    _unsaved: ClassVar = ("engine",)
+    _unsaved: ClassVar = ("engine", "checkpoint")
 
     def __init__(
         self,
@@ -127,6 +132,7 @@ class ElasticNetRegressor(LinearRegressor):
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        checkpoint: Any = None,
         engine: str | Engine = "threads",
     ) -> None:
         self.l1 = l1
@@ -140,6 +146,7 @@ class ElasticNetRegressor(LinearRegressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint = checkpoint
         self.engine = engine
 
     @all_or_nothing
@@ -156,7 +163,9 @@ class ElasticNetRegressor(LinearRegressor):
             W: Any = solve_directly(problem, settings.l2)
             history: list[dict[str, float]] = []
         else:
-            W, history = solve_dual(problem, settings, engine=engine)
+            W, history = solve_dual(
+                problem, settings, engine=engine, checkpoints=self._checkpoints(problem, settings)
+            )
         self._set_weights(W, problem.targets.shape[1], constant=constant)
         self.history_ = history
         self.curvature_ = np.zeros(problem.X.shape[1])
@@ -249,7 +258,17 @@ class ElasticNetRegressor(LinearRegressor):
         weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         return make_problem(sp.csr_array(X), as_targets(targets), weight, constant=constant)
 
+    def _checkpoints(self, problem: Problem, settings: DualSettings) -> Checkpoints | None:
+        if self.checkpoint is None:
+            return None
+        # What is learnt depends neither on threads nor on what is shown.
+        settings = settings._replace(n_jobs=None, verbose=0)
+        data = (problem.X, problem.targets, problem.codes, problem.weight)
+        owner = fingerprint(*data, settings)
+        return Checkpoints(self.checkpoint, owner=owner)
+
     def _settings(self) -> DualSettings:
+        check_folder(self.checkpoint)
         values: dict[str, Any] = {"l1": self.l1, "l2": self.l2, "max_passes": self.max_passes}
         if self.recipe is not None:
             if self.recipe not in RECIPES:

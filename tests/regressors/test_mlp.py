@@ -21,8 +21,8 @@ from locole import LocoleClassifier, load
 from locole.embeddings import Gaussian, Kerdock
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import read_model, write_model
-from locole.regressors import ElasticNetRegressor, MLPRegressor, RegressorAdapter
-from locole.regressors.mlp import checkpoint, fitting, network
+from locole.regressors import ElasticNetRegressor, MLPRegressor, RegressorAdapter, checkpoint
+from locole.regressors.mlp import fitting, network
 from locole.regressors.mlp.recipes import RECIPES, Settings, resolve
 from locole.regressors.mlp.training import Training
 from locole.targets import Targets

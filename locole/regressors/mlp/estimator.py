@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import numbers
-import os
-from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,6 +22,7 @@ from locole.regressors.base import (
     all_or_nothing,
     as_targets,
 )
+from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
 from locole.regressors.elastic_net import ElasticNetRegressor
 from locole.regressors.mlp.memory import require_room, training_bytes
 from locole.regressors.mlp.recipes import Settings, resolve
@@ -31,7 +30,6 @@ from locole.regressors.mlp.schedule import Schedule
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
 
 if TYPE_CHECKING:
-    from locole.regressors.mlp.checkpoint import Checkpoints
     from locole.regressors.mlp.training import Rows
 
 __all__ = ["MLPRegressor"]
@@ -366,12 +364,11 @@ class MLPRegressor(TargetRegressor):
         return rows.take(np.sort(order[:n_held])), rows.take(np.sort(order[n_held:]))
 
     def _checkpoints(self, rows: Rows, settings: Settings, rate: float) -> Checkpoints | None:
-        from locole.regressors.mlp.checkpoint import Checkpoints, fingerprint
-
         if self.checkpoint is None:
             return None
         own = (self.random_state, self.validation, self.patience, self.first_layer)
-        owner = fingerprint(rows, settings, rate, *own, self.second_moment)
+        data = (rows.X, rows.targets, rows.targets.codes[rows.which], rows.weight)
+        owner = fingerprint(*data, settings, rate, *own, self.second_moment)
         return Checkpoints(self.checkpoint, owner=owner, every_s=self.checkpoint_every_s)
 
     def _settings(self) -> Settings:
@@ -383,8 +380,7 @@ class MLPRegressor(TargetRegressor):
         _check_choice("device", self.device, ("auto", "cpu", "cuda"))
         _check_number("validation", self.validation, 0, 1)
         _check_number("checkpoint_every_s", self.checkpoint_every_s, 0, np.inf)
-        if not isinstance(self.checkpoint, str | os.PathLike | NoneType):
-            raise LocoleError(f"checkpoint must be the path of a folder, not {self.checkpoint!r}.")
+        check_folder(self.checkpoint)
         if not isinstance(self.patience, numbers.Integral) or self.patience < 1:
             raise LocoleError(f"patience must be a whole number of at least 1: {self.patience!r}.")
         if importlib.util.find_spec("torch") is None:

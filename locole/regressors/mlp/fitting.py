@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError, LocoleWarning
-from locole.regressors.mlp.checkpoint import Checkpoints
+from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.mlp.training import LossOverflowError, Rows, Training
 
 __all__ = ["Fit"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from locole.engines import Engine, Member, RayEngine, Threads
 from locole.exceptions import LocoleError
-from locole.regressors.mlp.checkpoint import Checkpoints
+from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.mlp.fitting import Fit
 from locole.regressors.mlp.group import ALONE, Alone, joined
 from locole.regressors.mlp.recipes import Settings
