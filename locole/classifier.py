@@ -463,7 +463,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if own is None and not isinstance(engine, Threads):
             name = type(getattr(regressor, "regressor", regressor)).__name__
             raise LocoleError(
-                f"{name} learns on one machine only: take regressor='elastic_net', or engine='threads'."
+                f"{name} learns on one machine only: take 'elastic_net' or 'mlp', or engine='threads'."
             )
         return regressor.set_params(engine=self.engine) if own == "threads" else regressor
 

@@ -84,8 +84,8 @@ def fit(
 
     --l1, --l2, --passes and --storage are the regressor's, and choose the elastic net alone unless
     --regressor names another one. --model trains one of the systems that locole is compared with
-    instead, whose parameters are given by --set. --engine ray solves the elastic net (or ppd_sparse) on
-    the nodes of a Ray cluster, with the same result.
+    instead, whose parameters are given by --set. --engine ray learns the elastic net, a network or
+    ppd_sparse on the nodes of a Ray cluster, with the same result.
     """
     from locole.cli.engines import set_engine
     from locole.cli.steps import Steps

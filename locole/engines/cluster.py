@@ -16,7 +16,7 @@ from typing import Any
 from locole.blocks import n_threads
 from locole.exceptions import LocoleError
 
-__all__ = ["Watch", "connected", "import_ray", "require_ray"]
+__all__ = ["Watch", "connected", "import_ray", "lost_contact", "require_ray"]
 
 # Ray itself ends this process, without an error that could be caught, when the head has not answered for
 # a minute, or soon after its node on this machine has died: so we look ourselves, this often, and give
@@ -100,6 +100,14 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def lost_contact(name: str) -> LocoleError:
+    """Error for when something of the cluster is gone that nothing can be done without."""
+    return LocoleError(
+        f"{name} does not answer any more: start it again and repeat the call; nothing of the old model "
+        "has changed."
+    )
+
+
 class Watch:
     """Looks after the cluster while tasks run in it."""
 
@@ -128,10 +136,16 @@ class Watch:
                 self._seen[name] = now
             except OSError as error:
                 if now - self._seen[name] > _PATIENCE_S:
-                    raise LocoleError(
-                        f"{name}, {port[0]}:{port[1]}, does not answer any more: start it again and "
-                        "repeat the call; nothing of the old model has changed."
-                    ) from error
+                    raise lost_contact(f"{name}, {port[0]}:{port[1]},") from error
+
+    def wait(self, tickets: list[Any], **options: Any) -> tuple[list[Any], list[Any]]:
+        """Wait as ``ray.wait`` does, and look."""
+        try:
+            found = self._ray.wait(tickets, **options)
+        except OSError as error:  # this machine's own node is gone, with the connection to it
+            raise lost_contact("Ray on this machine") from error
+        self.look()
+        return found
 
     def lost_nodes(self) -> list[str]:
         """Addresses of nodes that were there at the beginning and are no longer."""

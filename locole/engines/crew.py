@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from locole._version import __version__
-from locole.engines.cluster import Watch, import_ray
+from locole.engines.cluster import Watch, import_ray, lost_contact
 from locole.engines.folder import fetched
 from locole.exceptions import LocoleError, LocoleWarning
 
@@ -21,6 +22,8 @@ _RETRIES = 5
 # How long others may take to say what was wrong, once one has noticed that something is.
 _GRACE_S = 3.0
 _WAIT_S = 0.5
+# Workers are there after some seconds, if there is a place for them.
+_LONG_S = 60.0
 
 
 class LostError(ConnectionError):
@@ -118,7 +121,7 @@ class Crew:
         workers: list[Any] = []
         try:
             cores = self._hire(workers)
-            hosts = self._all([worker.where.remote() for worker in workers])
+            hosts = self._all([worker.where.remote() for worker in workers], self._say_who_waits)
             meeting = f"{hosts[0][0]}:{hosts[0][1]}"
             state = ray.put(self._resume())
             tickets = []
@@ -147,7 +150,8 @@ class Crew:
         sizes = [int(node["Resources"]["CPU"]) for node in nodes]
         if not nodes:
             raise LocoleError("no node of the Ray cluster has a core: add one and repeat the call.")
-        if self._n_jobs is None or self._n_jobs < 0:
+        whole_nodes = self._n_jobs is None or self._n_jobs < 0
+        if whole_nodes:
             places, cores = list(range(len(nodes))), sizes
         else:
             # One after the other on each node, until all are placed or all cores taken.
@@ -156,7 +160,7 @@ class Crew:
             cores = [1] * len(places)
         strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         for place, number in zip(places, cores, strict=True):
-            gpus = float(nodes[place]["Resources"].get("GPU", 0) >= 1)
+            gpus = int(whole_nodes and nodes[place]["Resources"].get("GPU", 0) >= 1)
             actor = ray.remote(
                 num_cpus=number,
                 num_gpus=gpus,
@@ -168,14 +172,14 @@ class Crew:
 
     def _followed(self, first: Any, tickets: list[Any]) -> Iterator[int]:
         """Yield how far the first worker is, until all have ended or one is in trouble."""
-        left = list(tickets)
+        left, steps = list(tickets), 0
         while left:
-            done, left = self._ray.wait(left, timeout=_WAIT_S)
-            self._watch.look()
+            done, left = self._watch.wait(left, timeout=_WAIT_S)
             if any(self._trouble(ticket) for ticket in done):
                 self._raise(tickets)
-            with suppress(self._ray.exceptions.RayError):
-                yield self._ray.get(first.done.remote())
+            with suppress(self._ray.exceptions.RayError, OSError):
+                steps = self._ray.get(first.done.remote())
+            yield steps
 
     def _trouble(self, ticket: Any) -> BaseException | None:
         errors = self._ray.exceptions
@@ -187,10 +191,12 @@ class Crew:
             return cause if isinstance(cause, Exception) else error
         except errors.RayError as error:
             return error
+        except OSError:
+            return lost_contact("Ray on this machine")
 
     def _raise(self, tickets: list[Any]) -> None:
         """Raise what went wrong: what one has found rather than that others miss him."""
-        done, _ = self._ray.wait(tickets, num_returns=len(tickets), timeout=_GRACE_S)
+        done, _ = self._watch.wait(tickets, num_returns=len(tickets), timeout=_GRACE_S)
         found = [error for error in map(self._trouble, done) if error is not None]
         lost = (LostError, self._ray.exceptions.RayActorError)
         for error in found:
@@ -198,13 +204,22 @@ class Crew:
                 raise error
         raise LostError(_first_line(found[0])) from found[0]
 
-    def _all(self, tickets: list[Any]) -> list[Any]:
+    def _all(self, tickets: list[Any], when_long: Callable[[], None] | None = None) -> list[Any]:
         """Results of all; looks after the cluster while it waits."""
-        left = tickets
+        left, start = tickets, time.monotonic()
         while left:
-            _, left = self._ray.wait(left, num_returns=len(left), timeout=_WAIT_S)
-            self._watch.look()
+            _, left = self._watch.wait(left, num_returns=len(left), timeout=_WAIT_S)
+            if left and when_long is not None and time.monotonic() - start > _LONG_S:
+                when_long()
+                when_long = None
         return self._ray.get(tickets)
+
+    def _say_who_waits(self) -> None:
+        warnings.warn(
+            "workers are waiting for cores that others use: see `ray status`, or take fewer n_jobs.",
+            LocoleWarning,
+            stacklevel=2,
+        )
 
 
 class _Worker:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from locole._version import __version__
 from locole.blocks import n_threads, workers
-from locole.engines.cluster import Watch, connected, import_ray
+from locole.engines.cluster import Watch, connected, import_ray, lost_contact
 from locole.engines.crew import Crew, Member
 from locole.engines.folder import fetched, stored
 from locole.exceptions import LocoleError, LocoleWarning
@@ -181,14 +181,14 @@ class _Run:
         If the caller stops, what is under way must be ended: by ``cancel``, unless the connection ends.
         """
         left, running = iter(range(len(self._tasks))), dict[Any, int]()
+        done: Any
         try:
             while True:
                 for place in islice(left, self._at_a_time - len(running)):
                     running[self._submit(self._tasks[place])] = place
                 if not running:
                     return
-                done, _ = self._ray.wait(list(running), timeout=_WAIT_S)
-                self._watch.look()
+                done, _ = self._watch.wait(list(running), timeout=_WAIT_S)
                 for ticket in done:
                     place = running.pop(ticket)
                     result, attempt = self._fetched(ticket)
@@ -227,6 +227,8 @@ class _Run:
             raise LocoleError(
                 f"a node of the cluster cannot do a task, has it the same packages? ({_short(error)})."
             ) from error
+        except OSError as error:
+            raise lost_contact("Ray on this machine") from error
 
     def report(self) -> None:
         """Say what had to be repeated."""

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import locole.engines.cluster as watching
 import locole.engines.folder as files
@@ -124,9 +125,14 @@ def busy_workers() -> list[int]:
 
 def when_busy(action, n_workers: int = 1) -> threading.Thread:
     """Act as soon as so many tasks are under way."""
+    return when(lambda: len(busy_workers()) >= n_workers, action)
+
+
+def when(condition, action) -> threading.Thread:
+    """Act as soon as a condition is true."""
 
     def wait_and_act():
-        while len(busy_workers()) < n_workers:
+        while not condition():
             time.sleep(0.05)
         action()
 
@@ -216,28 +222,33 @@ def three_nodes() -> dict[str, object]:
 
 def lost_head() -> dict[str, object]:
     X, y = problem()
-    model = LocoleClassifier("rademacher", dim=300, regressor="elastic_net").fit(X, y)
-    before = model.predict(X)
+    few = X[:300], y[:300]
+    regressor = ElasticNetRegressor(l2=0.5, max_passes=3, tol=0)
+    model = LocoleClassifier("rademacher", dim=300, regressor=regressor).fit(X, y)
+    before, wanted = model.predict(X), clone(model).fit(*few).regressor_.coef_
     watching._PATIENCE_S = 4.0
-    with cluster(2) as (made, _):
+    with tempfile.TemporaryDirectory() as folder, cluster(2) as (made, _):
 
         def kill_head():
             for processes in made.head_node.all_processes.values():
                 for process in processes:
                     process.process.kill()
 
-        model.set_params(engine=RayEngine(made.address))
-        killer = when_busy(kill_head)
+        model.set_params(engine=RayEngine(made.address), regressor__checkpoint=folder)
+        killer = when(lambda: os.listdir(folder) and busy_workers(), kill_head)
         report: dict[str, object] = {}
         with slow_blocks():
             start = time.monotonic()
             try:
-                model.fit(X[:300], y[:300])
+                model.fit(*few)
             except LocoleError as error:
                 report["error"] = str(error)
             report["seconds"] = time.monotonic() - start
         killer.join()
         report["same_model"] = bool((model.predict(X) == before).all())
+        report["kept"] = len(os.listdir(folder))
+        again = model.set_params(engine="threads").fit(*few).regressor_.coef_
+        report["same_weights"] = again.tobytes() == wanted.tobytes()
     return report
 
 
@@ -288,6 +299,10 @@ def commands() -> dict[str, object]:
         }
 
 
+def play_one(scenes) -> None:
+    """Play the scene that the command line names, and print its report."""
+    print(json.dumps(scenes[sys.argv[1]]()))
+
+
 if __name__ == "__main__":
-    scene = {"three_nodes": three_nodes, "lost_head": lost_head, "interrupted": interrupted}
-    print(json.dumps(scene[sys.argv[1]]()))
+    play_one({"three_nodes": three_nodes, "lost_head": lost_head, "interrupted": interrupted})

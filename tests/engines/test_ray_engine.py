@@ -2,58 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import time
-import uuid
-from pathlib import Path
-
 import pytest
+from stage import play
 
-SCENES = Path(__file__).with_name("cluster_scenes.py")
-
-
-def processes(token: str) -> list[str]:
-    """Command lines of all processes whose environment has the token."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if token.encode() in (folder / "environ").read_bytes():
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:80])
-        except OSError:
-            continue
-    return found
-
-
-def play(scene: str) -> dict:
-    """Report of a scene, after which none of its processes is left."""
-    token = f"scene-{uuid.uuid4()}"
-    environment = {
-        **os.environ,
-        "LOCOLE_SCENE": token,
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_AUTH_MODE": "disabled",
-        "OMP_NUM_THREADS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, str(SCENES), scene],
-        env=environment, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    # Killed processes may take a moment to go.
-    deadline = time.monotonic() + 10
-    while processes(token) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert processes(token) == []
-    return json.loads(done.stdout.splitlines()[-1])
+SCENES = "cluster_scenes.py"
 
 
 @pytest.fixture(scope="module")
 def report() -> dict:
     """What happened on three nodes, of which one was killed."""
-    return play("three_nodes")
+    return play(SCENES, "three_nodes")
 
 
 def test_three_nodes_give_the_bits_of_one_machine(report):
@@ -83,15 +41,19 @@ def test_three_nodes_give_the_bits_of_one_machine(report):
 
 
 def test_a_lost_head_is_an_error_and_the_old_model_stays():
-    report = play("lost_head")
-    assert "the head of the Ray cluster" in report["error"]
+    report = play(SCENES, "lost_head")
+    # The head of the cluster is also the node of this machine: either may be missed first.
+    assert report["error"].startswith(("the head of the Ray cluster", "Ray on this machine"))
     assert "start it again and repeat the call" in report["error"]
     assert report["seconds"] < 50  # after 60, Ray would end the process
     assert report["same_model"]
+    # Blocks that had come back are kept, and not solved again by the next fit.
+    assert 1 <= report["kept"] <= 5
+    assert report["same_weights"]
 
 
 def test_an_interruption_leaves_nothing_running_and_commands_work_afterwards():
-    report = play("interrupted")
+    report = play(SCENES, "interrupted")
     assert report["interrupted"]
     assert report["left"]
     assert report["same_afterwards"]

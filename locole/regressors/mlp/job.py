@@ -67,7 +67,7 @@ def learn(
             'second_moment="row" is for one machine: on several each has a part of every row, and of '
             "the memory. Leave it out."
         )
-    return engine.together(
+    learnt = engine.together(
         _work,
         shared=(job, checkpoints),
         resume=checkpoints.read if checkpoints else _nothing,
@@ -75,6 +75,9 @@ def learn(
         description=description,
         total=_n_steps(job),
     )
+    # What comes from the cluster's memory goes with the cluster.
+    arrays = {name: np.array(array) for name, array in learnt.arrays.items()}
+    return Learnt(np.array(learnt.W), arrays, learnt.history)
 
 
 def _nothing() -> None:
