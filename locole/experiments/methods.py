@@ -46,7 +46,7 @@ class Method:
 METHODS = {
     "elastic_net": Method("ElasticNetRegressor", embedded=True, engines=True),
     "softmax": Method("SoftmaxRegressor", embedded=True),
-    "mlp": Method("MLPRegressor", embedded=True, needs="mlp:torch"),
+    "mlp": Method("MLPRegressor", embedded=True, needs="mlp:torch", engines=True),
     "auto": Method(""),
     "mlp_cross_entropy": Method("MLPCrossEntropy", needs="mlp:torch"),
     "mlp_squared_error": Method("MLPSquaredError", needs="mlp:torch"),

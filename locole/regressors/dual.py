@@ -148,7 +148,7 @@ def solve_dual(
                 place = left[number]
                 histories[place] = history
                 if dense and part is not None:
-                    W[:, blocks[place]] = part
+                    _fill(W, blocks[place], prepared, settings, part)
                 else:
                     columns[place] = part
                 if checkpoints:
@@ -170,7 +170,11 @@ def _name(place: int) -> str:
 def solve_outputs(
     work: _Work, outputs: slice
 ) -> tuple[list[dict[str, float]], NDArray[np.float32] | sp.csc_array | None]:
-    """Solve one block of outputs; return its history and its weights if they are not in ``work.W``."""
+    """Solve one block of outputs; return its history and its weights if they are not in ``work.W``.
+
+    Dense weights are returned as V, of which the caller makes weights: it has to copy them anyway, and V
+    is there, whereas room for weights is not. The next block of this thread uses it again.
+    """
     problem, prepared, settings, start, W = work
     room = _room(prepared.X)
     _set_start(prepared, settings, outputs, room, start)
@@ -311,15 +315,24 @@ def _solve_block(
 def _write_out(
     shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room, W: NDArray | None
 ) -> NDArray[np.float32] | sp.csc_array | None:
-    """Turn a block's V into weights: into W, or into a block of their own, sparse if l1 > 0."""
-    width = outputs.stop - outputs.start
-    l1, scale = np.float32(settings.l1), np.float32(1 / (2 * settings.l2))
+    """Turn a block's V into weights in W or, if l1 > 0, in a sparse array; or leave it to the caller."""
     if W is not None:
-        fill_weights(room.V, shared.rank, l1, scale, outputs.start, width, W)
+        _fill(W, outputs, shared, settings, room.V)
         return None
-    block = np.empty((shared.rank.size, width), dtype=np.float32)
-    fill_weights(room.V, shared.rank, l1, scale, 0, width, block)
-    return sp.csc_array(block) if settings.l1 else block
+    if not settings.l1:
+        return room.V
+    block = np.empty((shared.rank.size, outputs.stop - outputs.start), dtype=np.float32)
+    _fill(block, slice(0, block.shape[1]), shared, settings, room.V)
+    return sp.csc_array(block)
+
+
+def _fill(
+    W: NDArray, outputs: slice, shared: _Prepared, settings: DualSettings, V: NDArray[np.float32]
+) -> None:
+    """Columns of W from the V of a block."""
+    l1, scale = np.float32(settings.l1), np.float32(1 / (2 * settings.l2))
+    width = outputs.stop - outputs.start
+    fill_weights(read_only(V), shared.rank, l1, scale, outputs.start, width, W)
 
 
 def _merged(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
