@@ -45,6 +45,14 @@ HEALTH = {
     "health_check_failure_threshold": 3,
 }
 ORIGINAL = dual.solve_outputs
+#: Two runs that end at once.
+SPEC = """
+data = ["topics"]
+seeds = [0, 1]
+data_options = { topics = { n_samples = 60, n_classes = 5, n_features = 50 } }
+[[methods]]
+method = "wltls"
+"""
 
 
 def problem() -> tuple[sp.csr_array, np.ndarray]:
@@ -278,6 +286,7 @@ def commands() -> dict[str, object]:
         os.chdir(folder)
         write_samples(Path(folder))
         os.mkdir(shards)
+        Path("mine.toml").write_text(SPEC)
         lines = Path("test.svm").read_text().splitlines(keepends=True)
         for part in range(3):
             Path(shards, f"part-{part}.svm").write_text("".join(lines[part::3]))
@@ -287,10 +296,13 @@ def commands() -> dict[str, object]:
             main(["fit", "train.svm", "-o", "ppd", "--model", "ppd_sparse", *ray]),
             main(["predict", "here", shards, "-o", "one"]),
             main(["predict", "there", shards, "-o", "two", *ray]),
+            main(["bench", "mine.toml", "--out", "records", "--jobs", "1", *ray]),
         ]
+        records = [json.loads(line) for line in Path("records/mine.jsonl").read_text().splitlines()]
         os.chdir("/")
         return {
             "codes": codes,
+            "runs": sorted((record["seed"], record["status"]) for record in records),
             "files": sorted(os.listdir(Path(folder, "two"))),
             "same": [
                 Path(folder, "one", name).read_bytes() == Path(folder, "two", name).read_bytes()

@@ -59,4 +59,10 @@ def test_an_interruption_leaves_nothing_running_and_commands_work_afterwards():
     assert report["same_afterwards"]
     # The same engine at the command line: the same answers, to the byte.
     files = [f"part-{i}.parquet" for i in range(3)]
-    assert report["commands"] == {"codes": [0] * 5, "files": files, "same": [True] * 3}
+    runs = [[0, "done"], [1, "done"]]
+    assert report["commands"] == {
+        "codes": [0] * 6,
+        "runs": runs,
+        "files": files,
+        "same": [True] * 3,
+    }

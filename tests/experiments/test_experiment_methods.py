@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import signal
@@ -75,14 +74,9 @@ def test_an_engine_that_a_method_cannot_use_is_an_error():
         make("softmax", engine="ray")
 
 
-def test_an_engine_is_passed_on_where_there_is_one(monkeypatch):
-    from locole import LocoleClassifier
-
-    if "engine" in inspect.signature(LocoleClassifier).parameters:
-        assert make("elastic_net", engine="ray").engine == "ray"
-    else:
-        with pytest.raises(LocoleError, match="cannot be fitted on ray"):
-            make("elastic_net", engine="ray")
+@pytest.mark.parametrize("method", ["elastic_net", "mlp", "ppd_sparse"])
+def test_an_engine_is_passed_on_where_there_is_one(method):
+    assert make(method, engine="ray").engine == "ray"
 
 
 def test_figures_are_those_of_scikit_learn():
