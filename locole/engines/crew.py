@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -134,7 +133,7 @@ class Crew:
             self.result, said = self._all(tickets)[0]
             for text, kind in said:
                 warnings.warn(text, kind, stacklevel=2)
-        except errors.RayActorError as error:
+        except errors.RayError as error:
             raise LostError(_first_line(error)) from error
         finally:
             for worker in workers:
@@ -198,9 +197,10 @@ class Crew:
         """Raise what went wrong: what one has found rather than that others miss him."""
         done, _ = self._watch.wait(tickets, num_returns=len(tickets), timeout=_GRACE_S)
         found = [error for error in map(self._trouble, done) if error is not None]
-        lost = (LostError, self._ray.exceptions.RayActorError)
+        errors = self._ray.exceptions
         for error in found:
-            if not isinstance(error, lost):
+            is_own = isinstance(error, errors.RayTaskError)
+            if is_own or not isinstance(error, LostError | errors.RayError):
                 raise error
         raise LostError(_first_line(found[0])) from found[0]
 
@@ -227,7 +227,6 @@ class _Worker:
 
     def __init__(self) -> None:
         self._done = 0
-        self._busy = threading.Lock()
 
     def where(self) -> tuple[str, int]:
         """Address of this node, and a port that is free."""
@@ -250,7 +249,7 @@ class _Worker:
                 "same."
             )
         member = member._replace(tell=self._tell)
-        with self._busy, warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LocoleWarning)
             result = function(fetched(shared), state, member)
         if member.rank:
