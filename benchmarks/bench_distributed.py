@@ -23,7 +23,7 @@ from locole.datasets import load_libsvm
 from locole.embeddings import make_embedding
 from locole.engines import RayEngine, Threads
 from locole.kernels.dual import BLOCK
-from locole.regressors import ElasticNetRegressor
+from locole.regressors import ElasticNetRegressor, MLPRegressor
 from locole.targets import Targets
 
 RECORD = Path(__file__).parent / "records" / "distributed.json"
@@ -101,6 +101,38 @@ def compare(X: sp.csr_array, codes: np.ndarray, dim: int, repeats: int) -> dict[
     }
 
 
+def compare_networks(X: sp.csr_array, codes: np.ndarray, quick: bool) -> dict[str, Any]:
+    """A network on two threads and by two processes of one core each: seconds and bytes a step.
+
+    Bytes are those that a process receives: half of what is exchanged, the other half is its own.
+    """
+    hidden, dim, n_rows, batch = (64, 64, 512, 128) if quick else (1024, 512, 12_800, 128)
+    targets = Targets(codes[:n_rows], make_embedding("rademacher", int(codes.max()) + 1, dim=dim))
+    seconds, models = {}, {}
+    for name, engine in (("threads", Threads()), ("ray", RayEngine("local"))):
+        # The default recipe's network, begun at random.
+        model = MLPRegressor(
+            hidden=hidden, epochs=3, batch_size=batch, start="random", n_jobs=2, engine=engine
+        )
+        models[name] = model.fit(X[:n_rows], targets)
+        walls = [record["wall_s"] for record in model.history_[1:]]  # the first loads kernels
+        seconds[name] = min(walls) / -(-n_rows // batch)
+    assert np.array_equal(models["threads"].first_, models["ray"].first_)
+    model = models["ray"]
+    width = model.first_.shape[1]
+    # products of the first layer; points and their gradients; those of hidden units; of weights
+    exchanged = 4 * (batch * (width + 2 * dim + hidden) + dim * hidden)
+    return {
+        "hidden": hidden,
+        "dim": dim,
+        "batch_size": batch,
+        "step_s": seconds,
+        "bytes_a_step": exchanged // 2,
+        "first_layer_bytes": int(model.first_.nbytes),
+        "dense_gradient_bytes": 4 * (X.shape[1] * width + dim * hidden),
+    }
+
+
 def modelled(measured: dict[str, Any]) -> dict[str, dict[str, float]]:
     """Seconds on NODES × CORES: whole blocks of outputs, X to every node, W back (as if it were dense).
 
@@ -144,6 +176,7 @@ def main() -> None:
         "nnz": int(X.nnz),
         "measured": measured,
         "model": modelled(measured),
+        "network": compare_networks(X, codes, options.quick),
     }
     print(json.dumps(record, indent=2))
     if not options.quick:

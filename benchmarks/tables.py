@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from locole.experiments.report import markdown_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "records"
@@ -98,6 +101,44 @@ def threads(record: dict[str, Any]) -> str:
         )
     ]
     return markdown(["", "least", "median", "most"], rows)
+
+
+def distributed(record: dict[str, Any]) -> str:
+    """Fits by threads and by Ray at equal cores."""
+    times = record["measured"]["times_s"]
+    rows = [
+        [name, *(f"{value:.1f}" for value in (min(v), statistics.median(v), max(v)))]
+        for name, v in times.items()
+    ]
+    rows.append(
+        ["Ray over threads, medians", "", f"{100 * record['measured']['overhead']:+.0f} %", ""]
+    )
+    return markdown(["wall s of a fit", "least", "median", "most"], rows)
+
+
+def ten_nodes(record: dict[str, Any]) -> str:
+    """The model of the paper's cluster."""
+    rows = [
+        [
+            name.upper(),
+            *(f"{r[key]:.1f}" for key in ("solve_s", "move_s", "total_s")),
+            f"{r['paper_s']}",
+        ]
+        for name, r in record["model"].items()
+    ]
+    return markdown(["data", "solving s", "moving s", "together s", "the paper's s"], rows)
+
+
+def networks_together(record: dict[str, Any]) -> str:
+    """A network by two processes against two threads."""
+    r = record["network"]
+    rows = [
+        ["step on two threads of one process", f"{1e3 * r['step_s']['threads']:.1f} ms"],
+        ["step by two processes of one thread", f"{1e3 * r['step_s']['ray']:.1f} ms"],
+        ["received by a process in a step, computed", f"{r['bytes_a_step'] / 1e6:.1f} MB"],
+        ["a gradient of all weights, computed", f"{r['dense_gradient_bytes'] / 1e6:,.0f} MB"],
+    ]
+    return markdown(["", ""], rows)
 
 
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -282,7 +323,7 @@ def network(record: dict[str, Any]) -> str:
 
 
 def recipes(record: dict[str, Any]) -> str:
-    """Accuracy and time of the network's recipes by data set, means over seeds."""
+    """Accuracy and time of the network's recipes by data set: mean ± deviation, and how many seeds."""
     done = [r for r in record["runs"] if r["status"] == "done"]
     sets = list(dict.fromkeys(r["data"] for r in done))
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
@@ -292,10 +333,14 @@ def recipes(record: dict[str, Any]) -> str:
         found.setdefault(name, {}).setdefault(r["data"], []).append(r)
 
     def cell(runs: list[dict[str, Any]]) -> str:
-        accuracy, cpu = (sum(r[k] for r in runs) / len(runs) for k in ("accuracy", "fit_cpu_s"))
-        return f"{accuracy:.1%} ({cpu:.0f} s)"
+        if not runs:
+            return "–"
+        values = [100 * r["accuracy"] for r in runs]
+        cpu = statistics.mean(r["fit_cpu_s"] for r in runs)
+        spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+        return f"{statistics.mean(values):.1f}{spread} ({cpu:.0f} s, {len(values)})"
 
-    rows = [[f"`{name}`", *(cell(cells[x]) for x in sets)] for name, cells in found.items()]
+    rows = [[f"`{name}`", *(cell(cells.get(x, [])) for x in sets)] for name, cells in found.items()]
     return markdown(["recipe", *sets], rows)
 
 
@@ -361,12 +406,20 @@ def _study(
     return markdown(["model", *sets], body)
 
 
+def of_report(name: str) -> Callable[[dict[str, Any]], str]:
+    """Return the function that makes a table of the report from the records of its experiment."""
+    return lambda record: markdown_tables(record["runs"])[name]
+
+
 #: name of a table → (record it comes from, function that makes it)
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "decoding": ("core.json", decoding),
     "limits": ("core.json", limits),
     "scaling": ("solver.json", scaling),
     "threads": ("solver.json", threads),
+    "distributed": ("distributed.json", distributed),
+    "ten_nodes": ("distributed.json", ten_nodes),
+    "networks_together": ("distributed.json", networks_together),
     "shrinking": ("shrinking.json", shrinking),
     "storage": ("storage.json", storage),
     "linear": ("linear.json", linear),
@@ -379,6 +432,15 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "softmax": ("softmax.json", softmax),
     "study_dims": ("study.json", study_dims),
     "study_families": ("study.json", study_families),
+    "overview": ("experiments/table2.jsonl", of_report("overview")),
+    **{
+        f"{experiment}_{data}": (
+            f"experiments/{experiment}.jsonl",
+            of_report(f"{experiment}_{data}"),
+        )
+        for experiment in ("table2", "table3", "equal_outputs")
+        for data in ("cve_product", "city_names_min_population_30000")
+    },
 }
 
 

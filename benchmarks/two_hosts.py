@@ -1,8 +1,9 @@
 """A Ray cluster of two hosts in two network namespaces: ``make check-hosts``.
 
 Makes two namespaces joined by a cable of their own (a veth pair), starts a node of a cluster in each,
-fits on both, and compares the weights with those of this process and the bytes on the cable with what
-should have moved. Needs root and ``ip``; says so and ends with code 3 where that is not allowed.
+fits an elastic net and a network on both, and compares the weights with those of this process and the
+bytes on the cable with what should have moved. Needs root and ``ip``; says so and ends with code 3
+where that is not allowed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 
 from locole.embeddings import Rademacher
 from locole.engines import RayEngine
-from locole.regressors import ElasticNetRegressor
+from locole.regressors import ElasticNetRegressor, MLPRegressor
 from locole.targets import Targets
 
 NAMES = (f"locole-a-{os.getpid()}", f"locole-b-{os.getpid()}")
@@ -93,6 +94,14 @@ def fitted(engine: object) -> np.ndarray:
     return ElasticNetRegressor(l2=1.0, max_passes=6, tol=0, engine=engine).fit(*problem()).coef_
 
 
+def learnt(engine: object, epochs: int) -> np.ndarray:
+    """First layer of a network; a step has 128 rows."""
+    network = MLPRegressor(
+        hidden=256, epochs=epochs, batch_size=128, start="random", skip=False, engine=engine
+    )
+    return network.fit(*problem()).first_
+
+
 def drive() -> None:
     """Fit on the cluster; run in the first namespace."""
     import ray
@@ -110,7 +119,25 @@ def drive() -> None:
         seconds = time.perf_counter() - start
         time.sleep(1)
         after = moved_bytes()
-    X, _ = problem()
+        # What one epoch more has moved is what its steps have.
+        marks = []
+        for epochs in (1, 2):
+            marks.append(moved_bytes())
+            first = learnt(engine, epochs)
+            time.sleep(1)
+        marks.append(moved_bytes())
+    X, targets = problem()
+    steps = -(-X.shape[0] // 128)
+    received = [(c - b) - (b - a) for a, b, c in zip(*marks, strict=True)]
+    width, n_outputs = first.shape[1], targets.shape[1]
+    exchanged = 4 * (128 * (2 * width + 2 * n_outputs) + width * n_outputs)
+    network = {
+        "same": bool(np.array_equal(first, learnt("threads", 2))),
+        "received_a_step": received[0] / steps,
+        "sent_a_step": received[1] / steps,
+        "expected_a_step": exchanged / 2,
+        "first_layer_bytes": first.nbytes,
+    }
     figures = {
         "same": bool(np.array_equal(W, fitted("threads"))),
         "seconds": seconds,
@@ -118,9 +145,10 @@ def drive() -> None:
         "w_bytes": W.nbytes,
         "received_by_second_host": after[0] - before[0],
         "sent_by_second_host": after[1] - before[1],
+        "network": network,
     }
     print(json.dumps(figures, indent=2))
-    raise SystemExit(0 if figures["same"] else 1)
+    raise SystemExit(0 if figures["same"] and network["same"] else 1)
 
 
 def main() -> int:
