@@ -25,8 +25,7 @@ class Engine(Protocol):
     and every engine gives the same results.
     """
 
-    #: Whether tasks see the arrays of the caller itself, and so may fill those that it hands them. If
-    #: not, what a task returns is copied before the next one begins in its place.
+    #: Whether tasks see the arrays of the caller itself, and so may fill those that it hands them.
     shares_memory: bool
 
     def running(self, n_jobs: int | None = None) -> AbstractContextManager[object]:

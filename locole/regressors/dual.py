@@ -172,8 +172,7 @@ def solve_outputs(
 ) -> tuple[list[dict[str, float]], NDArray[np.float32] | sp.csc_array | None]:
     """Solve one block of outputs; return its history and its weights if they are not in ``work.W``.
 
-    Dense weights are returned as V, of which the caller makes weights: it has to copy them anyway, and V
-    is there, whereas room for weights is not. The next block of this thread uses it again.
+    Dense weights are returned as V, of which the caller makes weights: it has to copy them anyway.
     """
     problem, prepared, settings, start, W = work
     room = _room(prepared.X)
@@ -320,6 +319,7 @@ def _write_out(
         _fill(W, outputs, shared, settings, room.V)
         return None
     if not settings.l1:
+        _own.room = None  # V is the caller's now
         return room.V
     block = np.empty((shared.rank.size, outputs.stop - outputs.start), dtype=np.float32)
     _fill(block, slice(0, block.shape[1]), shared, settings, room.V)
