@@ -122,17 +122,9 @@ def solve_dual(
     blocks = slices(n_outputs, BLOCK)
     histories: list[Any] = [None] * len(blocks)
     columns: list[Any] = [None] * len(blocks)
-    left = []
-    for place, block in enumerate(blocks):
-        kept = checkpoints.read(_name(place)) if checkpoints else None
-        if kept is None:
-            left.append(place)
-            continue
-        histories[place] = kept["history"]
-        if dense:
-            W[:, block] = kept["weights"]
-        else:
-            columns[place] = kept["weights"]
+    left = list(range(len(blocks)))
+    if checkpoints:
+        left = _unkept(checkpoints, blocks, histories, W if dense else None, columns)
     description = "elastic net" if settings.verbose else None
     found = engine.map(
         solve_outputs,
@@ -160,6 +152,28 @@ def solve_dual(
     if dense:
         return W, merged
     return sp.csr_array(sp.hstack(columns, format="csr")), merged
+
+
+def _unkept(
+    checkpoints: Checkpoints,
+    blocks: list[slice],
+    histories: list[Any],
+    W: NDArray | None,
+    columns: list[Any],
+) -> list[int]:
+    """Fill in what is kept of blocks; return the places of the others."""
+    left = []
+    for place, block in enumerate(blocks):
+        kept = checkpoints.read(_name(place))
+        if kept is None:
+            left.append(place)
+            continue
+        histories[place] = kept["history"]
+        if W is None:
+            columns[place] = kept["weights"]
+        else:
+            W[:, block] = kept["weights"]
+    return left
 
 
 def _name(place: int) -> str:
