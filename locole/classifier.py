@@ -106,7 +106,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         0 is silent.
     engine : {"threads", "ray"} or Engine
         Where the elastic net, or a network, is learnt: on threads of this machine, or on the nodes of a
-        Ray cluster (see `locole.engines.RayEngine`). The answer does not depend on it. Not saved with the model.
+        Ray cluster (see `locole.engines.RayEngine`). The answer does not depend on it. Not saved with
+        the model.
     profiles : bool or "auto"
         Whether label profiles are added to the scores of a regressor of ours, weighed on rows held out
         as with ``regressor="auto"``, which is what ``"auto"`` restricts them to. Needs 1,000 rows and
