@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from locole.blocks import map_blocks
 from locole.decoders import Decoder, near_labels
 from locole.engines import Engine
 from locole.mixing import CANDIDATES, choose_weights, point_scores, repeated
+from locole.neighbours import EXAMINED, SAME, Neighbours, bends
 from locole.profiles import Profiles
 from locole.regressors import (
     BlendRegressor,
@@ -68,6 +69,7 @@ class Assembled(NamedTuple):
     regressor: TargetRegressor
     profiles: Profiles | None
     profile_weight: float
+    neighbours: Neighbours | None
     reason: str
 
 
@@ -129,11 +131,16 @@ def assemble(
     experts: dict[str, TargetRegressor],
     *,
     profiled: bool = True,
+    neighboured: bool | Literal["auto"] = "auto",
     seed: int,
     n_jobs: int | None,
     verbose: int,
 ) -> Assembled:
-    """Fit the models on most rows, weigh them on the others, then let them learn those too."""
+    """Fit the models on most rows, weigh them on the others, then let them learn those too.
+
+    Profiles are made if ``profiled``; nearest rows are looked at if ``neighboured``, by ``"auto"`` only
+    if that puts more rows held out right than chance would.
+    """
     if problem.weight is not None:
         # All the rows held out might be of weight zero.
         problem = problem.take(np.flatnonzero(problem.weight))
@@ -151,15 +158,23 @@ def assemble(
     trial = _Trial(held, decoder, experts, profiles, relied_on, n_jobs)
     weights = trial.weights()
     reason = trial.reason(weights)
+    neighbours = None
+    if neighboured is not False:
+        neighbours = Neighbours().fit(kept.X, *_labels(kept)[:2])
+        near = trial.examine(weights, neighbours)
+        used = neighboured is True or near.pay()
+        reason += f"; {near.reason()}, {'used' if used else 'not used'}"
+        neighbours = near.bent(neighbours).add(held.X, *_labels(held)[:2]) if used else None
     regressor = _blend(experts, weights, relied_on)
     if not any(regressor.weights):
         regressor.clear()
     else:
         regressor.partial_fit(held.X, held.targets, sample_weight=held.weight)
     if not profiles:
-        return Assembled(regressor, None, 0.0, reason)
+        return Assembled(regressor, None, 0.0, neighbours, reason)
     profile_weight, joined = _joined(list(profiles.values()), weights[len(experts) :])
-    return Assembled(regressor, joined.add(held.X, *_labels(held)), profile_weight, reason)
+    joined.add(held.X, *_labels(held))
+    return Assembled(regressor, joined, profile_weight, neighbours, reason)
 
 
 def _blend(
@@ -235,21 +250,43 @@ class _Trial:
             return codes, np.stack(scores, axis=-1)
 
         parts = map_blocks(candidates, held.X.shape[0], block=_BLOCK_ROWS, n_jobs=n_jobs)
-        codes, self.scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        self.codes, self.scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        self.held, self.n_jobs = held, n_jobs
         self.names = [*experts, *profiles]
-        self.right = codes == held.targets.codes[:, None]
-        self.valid = ~repeated(codes)
-        self.row_weights = held.weight
+        self.right = self.codes == held.targets.codes[:, None]
+        self.valid = ~repeated(self.codes)
 
     def weights(self) -> NDArray[np.float64]:
         """Return a weight for each source."""
-        return choose_weights(self.scores, self.right, self.valid, self.row_weights)
+        return choose_weights(self.scores, self.right, self.valid, self.held.weight)
 
     def accuracy(self, weights: NDArray) -> float:
         """Part of the rows whose label comes first."""
-        total = np.where(self.valid, self.scores @ weights, -np.inf)
-        first = total.argmax(axis=1)[:, None]
-        return float(np.take_along_axis(self.right, first, 1).mean())
+        return float(_first(self._total(weights), self.right).mean())
+
+    def _total(self, weights: NDArray) -> NDArray[np.float64]:
+        return np.where(self.valid, self.scores @ weights, -np.inf)
+
+    def examine(self, weights: NDArray, neighbours: Neighbours) -> _Near:
+        """Look at the nearest rows of the best candidates."""
+        total = self._total(weights)
+        best = np.argsort(-total, axis=1, kind="stable")[:, :EXAMINED]
+        total, codes, right, valid = (
+            np.take_along_axis(table, best, 1)
+            for table in (total, self.codes, self.right, self.valid)
+        )
+
+        def likeness(rows: slice) -> NDArray:
+            return neighbours.likeness(self.held.X[rows], codes[rows])
+
+        parts = map_blocks(likeness, len(codes), block=_BLOCK_ROWS, n_jobs=self.n_jobs)
+        near = np.concatenate(parts)
+        # Of rows that are among the others too nothing is learnt about those that are new.
+        new = ~(near > SAME).any(axis=1)
+        total[~valid] = 0  # minus infinity before
+        scores = np.concatenate([total[..., None], bends(near)], axis=-1)
+        weight = None if self.held.weight is None else self.held.weight[new]
+        return _Near(scores[new], (right & valid)[new], valid[new], weight)
 
     def reason(self, weights: NDArray) -> str:
         """Say what was chosen and why, in one line."""
@@ -262,3 +299,51 @@ class _Trial:
             f"{', '.join(alone)} of {len(self.right):,} rows held out; together "
             f"{100 * self.accuracy(weights):.1f} % with weights {shares}"
         )
+
+
+class _Near(NamedTuple):
+    """Scores of the best candidates of new rows, and where on the curve each is."""
+
+    scores: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
+    weight: NDArray | None
+
+    def _weights(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        weight = None if self.weight is None else self.weight[rows]
+        signed = self.scores.shape[2] - 1
+        return choose_weights(
+            self.scores[rows], self.right[rows], self.valid[rows], weight, signed=signed
+        )
+
+    def _hits(self) -> NDArray[np.bool_]:
+        """Which rows are right, each half of them by the curve of the other."""
+        half = np.arange(len(self.scores)) % 2
+        total = np.full(self.valid.shape, -np.inf)
+        for part in (0, 1):
+            weights = self._weights(np.flatnonzero(half != part))
+            total[half == part] = self.scores[half == part] @ weights
+        return _first(np.where(self.valid, total, -np.inf), self.right)
+
+    def reason(self) -> str:
+        """Say what nearest rows would bring."""
+        before, after = (int(hits.sum()) for hits in (self.right[:, 0], self._hits()))
+        return f"nearest rows put {after:,} instead of {before:,} new rows right"
+
+    def pay(self) -> bool:
+        """Whether more rows turn right than wrong, by two standard deviations of a fair coin."""
+        before, after = self.right[:, 0], self._hits()
+        gained, lost = (int(np.count_nonzero(rows)) for rows in (after & ~before, before & ~after))
+        return gained - lost > 2 * (gained + lost) ** 0.5
+
+    def bent(self, neighbours: Neighbours) -> Neighbours:
+        """Neighbours with the curve that all of these rows ask for."""
+        weights = self._weights(np.arange(len(self.scores)))
+        neighbours.scale_ = float(weights[0])
+        neighbours.curve_ = np.append(0.0, weights[1:])
+        return neighbours
+
+
+def _first(total: NDArray, right: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether the candidate with the largest total is right, for each row."""
+    return np.take_along_axis(right, total.argmax(axis=1)[:, None], 1)[:, 0]

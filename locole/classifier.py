@@ -41,6 +41,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import codes_of, extended
 from locole.mixing import best_of_both, scores_of_both
+from locole.neighbours import EXAMINED, Neighbours
 from locole.profiles import Profiles
 from locole.regressors import (
     ElasticNetRegressor,
@@ -112,6 +113,11 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Whether label profiles are added to the scores of a regressor of ours, weighed on rows held out
         as with ``regressor="auto"``, which is what ``"auto"`` restricts them to. Needs 1,000 rows and
         257 features, none of them negative.
+    neighbours : bool or "auto"
+        Whether the eight best labels of a row are scored anew by how like the nearest training row of
+        each is (`locole.neighbours.Neighbours`), which keeps the training rows in the model. ``"auto"``:
+        where models are weighed on rows held out, if it puts more of those right. Needs 1,000 rows and
+        257 features.
 
     Attributes
     ----------
@@ -121,6 +127,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The parts in use.
     profiles_ : Profiles or None
         Label profiles, which ``regressor="auto"`` adds to the scores with weight ``profile_weight_``.
+    neighbours_ : Neighbours or None
+        Training rows that the best labels are compared with.
     choice_ : str
         What ``"auto"`` chose and why, in one line; empty otherwise.
     decoder_recall_ : float
@@ -156,6 +164,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         "regressor_": TargetRegressor,
         "profiles_": (Profiles, NoneType),
         "profile_weight_": float,
+        "neighbours_": (Neighbours, NoneType),
         "choice_": str,
         "decoder_": Decoder,
         "decoder_recall_": float,
@@ -175,6 +184,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         verbose: int = 0,
         engine: str | Engine = "threads",
         profiles: bool | Literal["auto"] = "auto",
+        neighbours: bool | Literal["auto"] = "auto",
     ) -> None:
         self.embedding = embedding
         self.dim = dim
@@ -185,6 +195,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.engine = engine
         self.profiles = profiles
+        self.neighbours = neighbours
 
     # Fit ----------------------------------------------------------------------------------------
 
@@ -286,7 +297,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             embedding = Explicit(embedding.real_block(0, known.size))
         decoder = choose_decoder(embedding, self.decoder)
         targets = Targets(codes, embedding)
-        made = Assembled(regressor, None, 0.0, "")
+        made = Assembled(regressor, None, 0.0, None, "")
         if several:
             n_rows = codes.size if weight is None else int(np.count_nonzero(weight))
             # Several models are learnt, one after the other: a cluster is joined or started once.
@@ -295,7 +306,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                     Problem(sp.csr_array(X), targets, weight),
                     decoder,
                     self._experts(regressor, X, n_rows, known.size, seed),
-                    profiled=self.profiles is not False,
+                    profiled=self.profiles is True or self.profiles == self.regressor == "auto",
+                    neighboured=self.neighbours,
                     seed=seed,
                     n_jobs=self.n_jobs,
                     verbose=self.verbose,
@@ -311,7 +323,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.decoder_ = decoder
         self.regressor_ = regressor = made.regressor
         self.profiles_, self.profile_weight_ = made.profiles, made.profile_weight
-        self.choice_ = made.reason
+        self.neighbours_, self.choice_ = made.neighbours, made.reason
         if isinstance(regressor, RegressorAdapter) and hasattr(regressor, "n_features_in_"):
             self.n_features_in_ = regressor.n_features_in_
         self.prior_point_ = targets.mean(weight)
@@ -339,6 +351,9 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if self.profiles_ is not None:
             profiles = copy.copy(self.profiles_)
             self.profiles_ = profiles.add(sp.csr_array(X), targets.codes, known.size, weight)
+        if self.neighbours_ is not None:
+            neighbours = copy.copy(self.neighbours_)
+            self.neighbours_ = neighbours.add(sp.csr_array(X), targets.codes, known.size)
         self.classes_, self.embedding_, self.regressor_ = known, embedding, regressor
         added = float(targets.codes.size if weight is None else weight.sum())
         share = added / (self.weight_seen_ + added)
@@ -430,20 +445,25 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _adds_up(
         self, X: Any, weight: NDArray | None, regressor: TargetRegressor, *, growing: bool
     ) -> bool:
-        """Whether the model is a sum of several, by itself or because profiles were asked for."""
-        if self.profiles not in (True, False, "auto"):
-            raise LocoleError(f"profiles must be True, False or 'auto', not {self.profiles!r}.")
-        if self.profiles is not True:
+        """Whether models are weighed on rows held out, by default or because parts ask for it."""
+        asked = []
+        for name in ("profiles", "neighbours"):
+            value = getattr(self, name)
+            if value not in (True, False, "auto"):
+                raise LocoleError(f"{name} must be True, False or 'auto', not {value!r}.")
+            if value is True:
+                asked.append(f"{name}=True")
+        if not asked:
             return self.regressor == "auto" and not growing and is_worth_it(X, weight)
         if growing or isinstance(regressor, RegressorAdapter):
             raise LocoleError(
-                "profiles=True needs a regressor of locole's own and a first fit with all labels: "
+                f"{asked[0]} needs a regressor of locole's own and a first fit with all labels: "
                 "leave it out."
             )
-        if not (is_worth_it(X, weight) and suit_profiles(sp.csr_array(X))):
-            raise LocoleError(
-                "profiles=True needs 1,000 rows and 257 features, none of them negative: leave it out."
-            )
+        if not is_worth_it(X, weight):
+            raise LocoleError(f"{asked[0]} needs 1,000 rows and 257 features: leave it out.")
+        if self.profiles is True and not suit_profiles(sp.csr_array(X)):
+            raise LocoleError("profiles=True needs features that are not negative: leave it out.")
         return True
 
     def _experts(
@@ -491,15 +511,24 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         k = checked_k(k, self.embedding_.n_classes)
 
         def best(X: Any, Z: NDArray) -> tuple[NDArray, NDArray]:
-            if self.profiles_ is None:
-                return decode(self.embedding_, Z, k=k, decoder=self.decoder_)
-            weight = self.profile_weight_
-            X = sp.csr_array(X)
-            return best_of_both(self.embedding_, self.decoder_, self.profiles_, weight, X, Z, k)
+            if self.neighbours_ is None:
+                return self._best(X, Z, k)
+            wanted = min(max(k, EXAMINED), self.embedding_.n_classes)
+            found = self._best(X, Z, wanted)
+            codes, scores = self.neighbours_.rescored(sp.csr_array(X), *found)
+            return codes[:, :k], scores[:, :k]
 
         parts = self._map_points(X, best)
         codes = np.concatenate([codes for codes, _ in parts])
         return self.classes_[codes], np.concatenate([scores for _, scores in parts])
+
+    def _best(self, X: Any, Z: NDArray, k: int) -> tuple[NDArray, NDArray]:
+        """Codes of the best labels by points and profiles, and their scores."""
+        if self.profiles_ is None:
+            return decode(self.embedding_, Z, k=k, decoder=self.decoder_)
+        weight = self.profile_weight_
+        X = sp.csr_array(X)
+        return best_of_both(self.embedding_, self.decoder_, self.profiles_, weight, X, Z, k)
 
     def decision_function(self, X: Any) -> NDArray:
         """Scores of all labels, shape (rows, n_classes); of the second minus the first if there are two.
@@ -510,10 +539,17 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
         def every(X: Any, Z: NDArray) -> NDArray:
             if self.profiles_ is None:
-                return all_scores(self.embedding_, Z, self.decoder_)
-            weight = self.profile_weight_
-            X = sp.csr_array(X)
-            return scores_of_both(self.embedding_, self.decoder_, self.profiles_, weight, X, Z)
+                scores = all_scores(self.embedding_, Z, self.decoder_)
+            else:
+                both = self.embedding_, self.decoder_, self.profiles_, self.profile_weight_
+                scores = scores_of_both(*both, sp.csr_array(X), Z)
+            if self.neighbours_ is None:
+                return scores
+            order = np.argsort(-scores, axis=1, kind="stable")
+            found = order, np.take_along_axis(scores, order, 1)
+            codes, new = self.neighbours_.rescored(sp.csr_array(X), *found)
+            np.put_along_axis(scores, codes, new, 1)
+            return scores
 
         parts = self._map_points(X, every)
         scores = np.concatenate(parts)
@@ -576,6 +612,11 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             and (
                 self.profiles_ is None
                 or self.profiles_.sums_.shape == (n_features, embedding.n_classes)
+            )
+            and (
+                self.neighbours_ is None
+                or (self.neighbours_.rows_.shape[1], self.neighbours_.starts_.size - 1)
+                == (n_features, embedding.n_classes)
             )
         )
         if not fits:

@@ -19,6 +19,8 @@ __all__ = ["best_of_both", "choose_weights", "point_scores", "repeated", "scores
 CANDIDATES = 32
 # Rows whose candidates' vectors exist at a time.
 _ROWS = 32
+# Of weights of either sign, beside the mean loss of a row.
+_PENALTY = 1e-3
 
 Codes = NDArray[np.int64]
 
@@ -90,6 +92,8 @@ def choose_weights(
     right: NDArray[np.bool_],
     valid: NDArray[np.bool_],
     sample_weight: NDArray | None = None,
+    *,
+    signed: int = 0,
 ) -> NDArray[np.float64]:
     """Non-negative weights under which the right candidates are most likely.
 
@@ -102,11 +106,15 @@ def choose_weights(
     right, valid : arrays of shape (rows, candidates)
         Which candidate is the label; which count at all.
     sample_weight : array of shape (rows,), optional
+    signed : int
+        How many sources, the last, may have negative weights; they are held back by a slight penalty,
+        because there may be few rows to which they make a difference.
     """
     use = (right & valid).any(axis=1)
     scores, right, valid = scores[use], (right & valid)[use], valid[use]
+    sure = scores.shape[2] - signed
     if not use.any():
-        return np.ones(scores.shape[2])
+        return np.repeat([1.0, 0.0], [sure, signed])
     share = np.ones(len(scores)) if sample_weight is None else sample_weight[use]
     share = share / share.sum()
     spread = scores[valid].std(axis=0)
@@ -114,6 +122,7 @@ def choose_weights(
     silent = spread <= 1e-9 * np.abs(scores[valid]).max(axis=0)
     spread = np.where(silent, np.inf, spread)
     flat = (scores / spread).reshape(-1, spread.size)
+    penalty = np.repeat([0.0, _PENALTY], [sure, signed])
 
     def objective(weights: NDArray) -> tuple[float, NDArray]:
         logits = np.where(valid, (flat @ weights).reshape(valid.shape), -np.inf)
@@ -121,10 +130,11 @@ def choose_weights(
         odds = np.exp(logits)
         p = odds / odds.sum(axis=1, keepdims=True)
         loss = -share @ np.log(np.maximum(p[right], 1e-300))
-        return loss, (share[:, None] * (p - right)).ravel() @ flat
+        slope = (share[:, None] * (p - right)).ravel() @ flat
+        return loss + penalty @ weights**2 / 2, slope + penalty * weights
 
-    start = np.full(spread.size, 0.5)
-    bounds = [(0.0, None)] * start.size
+    start = np.repeat([0.5, 0.0], [sure, signed])
+    bounds = [(0.0, None)] * sure + [(None, None)] * signed
     with one_blas_thread():
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
     return found.x / spread

@@ -127,9 +127,13 @@ def _refuse_unknown(values: dict[str, Any], known: set[str], what: str) -> None:
 
 
 def _check_types(values: dict[str, Any], types: dict[str, Any]) -> None:
-    for name in types:
-        if name not in values:
+    for name, kinds in types.items():
+        if name in values:
+            continue
+        if not isinstance(None, kinds):
             raise ModelFileError(f"its attribute {name} is missing")
+        # A part that was not there yet when the file was written.
+        values[name] = None
     for name, value in values.items():
         wanted = types[name] if name in types else _FROM_SKLEARN[name]
         # True is an int to Python, but no number of outputs.
