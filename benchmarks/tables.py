@@ -406,6 +406,22 @@ def _study(
     return markdown(["model", *sets], body)
 
 
+def growing(record: dict[str, Any]) -> str:
+    """Dims as they were grown on rows held out, and the one that was chosen on the test part."""
+    lines: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for r in sorted(record["runs"], key=lambda r: r["dim"]):
+        is_step = "validation" in r["data_options"]
+        tried, chosen = lines.setdefault((r["data"], r["embedding"]), ([], []))
+        (tried if is_step else chosen).append(f"{r['dim']:,}: {100 * r['accuracy']:.1f}")
+    body = [
+        [family, data.replace("_", " "), ", ".join(tried), ", ".join(chosen)]
+        for (data, family), (tried, chosen) in sorted(lines.items(), reverse=True)
+    ]
+    return markdown(
+        ["embedding", "set", "dim: % of rows held out", "chosen, on the test part"], body
+    )
+
+
 def of_report(name: str) -> Callable[[dict[str, Any]], str]:
     """Return the function that makes a table of the report from the records of its experiment."""
     return lambda record: markdown_tables(record["runs"])[name]
@@ -432,6 +448,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "softmax": ("softmax.json", softmax),
     "study_dims": ("study.json", study_dims),
     "study_families": ("study.json", study_families),
+    "growing": ("experiments/dimension.jsonl", growing),
     "overview": ("experiments/table2.jsonl", of_report("overview")),
     **{
         f"{experiment}_{data}": (
