@@ -160,11 +160,9 @@ def assemble(
     reason = trial.reason(weights)
     neighbours = None
     if neighboured is not False:
-        neighbours = Neighbours().fit(kept.X, *_labels(kept)[:2])
-        near = trial.examine(weights, neighbours)
-        used = neighboured is True or near.pay()
-        reason += f"; {near.reason()}, {'used' if used else 'not used'}"
-        neighbours = near.bent(neighbours).add(held.X, *_labels(held)[:2]) if used else None
+        near = trial.examine(weights, kept)
+        neighbours = near.choose(problem, asked=neighboured is True)
+        reason += f"; {near.reason()}, {'not ' if neighbours is None else ''}used"
     regressor = _blend(experts, weights, relied_on)
     if not any(regressor.weights):
         regressor.clear()
@@ -267,14 +265,17 @@ class _Trial:
     def _total(self, weights: NDArray) -> NDArray[np.float64]:
         return np.where(self.valid, self.scores @ weights, -np.inf)
 
-    def examine(self, weights: NDArray, neighbours: Neighbours) -> _Near:
-        """Look at the nearest rows of the best candidates."""
+    def examine(self, weights: NDArray, kept: Problem) -> _Near:
+        """Look at the nearest rows of the best candidates, among those that were not held out."""
         total = self._total(weights)
         best = np.argsort(-total, axis=1, kind="stable")[:, :EXAMINED]
         total, codes, right, valid = (
             np.take_along_axis(table, best, 1)
             for table in (total, self.codes, self.right, self.valid)
         )
+
+        known = kept.take(np.flatnonzero(np.isin(kept.targets.codes, codes)))
+        neighbours = Neighbours().fit(known.X, *_labels(known)[:2])
 
         def likeness(rows: slice) -> NDArray:
             return neighbours.likeness(self.held.X[rows], codes[rows])
@@ -336,8 +337,11 @@ class _Near(NamedTuple):
         gained, lost = (int(np.count_nonzero(rows)) for rows in (after & ~before, before & ~after))
         return gained - lost > 2 * (gained + lost) ** 0.5
 
-    def bent(self, neighbours: Neighbours) -> Neighbours:
-        """Neighbours with the curve that all of these rows ask for."""
+    def choose(self, problem: Problem, *, asked: bool) -> Neighbours | None:
+        """Nearest rows with the curve that all of these rows ask for, if that is asked for or pays."""
+        if not (asked or self.pay()):
+            return None
+        neighbours = Neighbours().fit(problem.X, *_labels(problem)[:2])
         weights = self._weights(np.arange(len(self.scores)))
         neighbours.scale_ = float(weights[0])
         neighbours.curve_ = np.append(0.0, weights[1:])

@@ -78,13 +78,13 @@ class Neighbours(SavedEstimator, BaseEstimator):
     def add(self, X: sp.csr_array, codes: NDArray[np.int64], n_classes: int) -> Self:
         """Keep more rows, which may have more labels."""
         known = np.repeat(np.arange(self.starts_.size - 1), np.diff(self.starts_))
-        rows = sp.csr_array(sp.vstack([self.rows_, _unit(X)], format="csr"))
         codes = np.concatenate([known, codes])
         order = np.argsort(codes, kind="stable")
         counts = np.bincount(codes, minlength=n_classes)
-        ends = np.cumsum(counts)
-        order = order[np.arange(order.size) >= np.repeat(ends - _MOST, counts)]
-        self.rows_ = sp.csr_array(rows[order])
+        order = order[np.arange(order.size) >= np.repeat(np.cumsum(counts) - _MOST, counts)]
+        old, new = np.split(kept := np.sort(order), [np.searchsorted(kept, known.size)])
+        rows = sp.vstack([self.rows_[old], _unit(X[new - known.size])], format="csr")
+        self.rows_ = sp.csr_array(rows[np.searchsorted(kept, order)])
         self.starts_ = np.append(0, np.cumsum(np.minimum(counts, _MOST)))
         return self
 
