@@ -220,10 +220,37 @@ def test_a_source_that_misleads_gets_no_weight():
     assert bad == 0
 
 
+@given(seed=st.integers(0, 2**32 - 1))
+def test_sources_of_either_sign_are_held_back_a_little(seed):
+    """The optimum of the mean loss and half a thousandth of their weights' squares."""
+    scores, right, valid = trial(seed, 3)
+    unit = 1 / scores[valid].std(axis=0)
+    found = choose_weights(scores, right, valid, signed=2)
+    assert found[0] >= 0
+
+    def objective(weights):
+        penalty = 5e-4 * np.square(weights[1:]).sum()
+        return loss_of(weights * unit, scores, right, valid) + penalty
+
+    best = minimize(
+        objective, np.zeros(3), method="L-BFGS-B", bounds=[(0, None), (None, None), (None, None)]
+    )
+    assert objective(found / unit) <= best.fun + 1e-4
+
+
+def test_a_source_that_misleads_may_count_negatively():
+    scores, right, valid = trial(0)
+    scores[..., 1] = -1.0 * right + np.random.default_rng(2).standard_normal(right.shape)
+    good, bad = choose_weights(scores, right, valid, signed=1)
+    assert good >= 0
+    assert bad < -0.3
+
+
 def test_no_row_has_its_label_among_the_candidates():
     scores, right, valid = trial(0)
     np.testing.assert_array_equal(choose_weights(scores, right & False, valid), [1, 1])
     np.testing.assert_array_equal(choose_weights(scores, right, valid & ~right), [1, 1])
+    np.testing.assert_array_equal(choose_weights(scores, right & False, valid, signed=1), [1, 0])
 
 
 @pytest.mark.parametrize("constant", [0.0, 5.0])
