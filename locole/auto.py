@@ -273,7 +273,6 @@ class _Trial:
             np.take_along_axis(table, best, 1)
             for table in (total, self.codes, self.right, self.valid)
         )
-
         known = kept.take(np.flatnonzero(np.isin(kept.targets.codes, codes)))
         neighbours = Neighbours().fit(known.X, *_labels(known)[:2])
 

@@ -352,8 +352,10 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             profiles = copy.copy(self.profiles_)
             self.profiles_ = profiles.add(sp.csr_array(X), targets.codes, known.size, weight)
         if self.neighbours_ is not None:
+            heard = np.flatnonzero(np.ones(targets.codes.size) if weight is None else weight)
             neighbours = copy.copy(self.neighbours_)
-            self.neighbours_ = neighbours.add(sp.csr_array(X), targets.codes, known.size)
+            neighbours.add(sp.csr_array(X)[heard], targets.codes[heard], known.size)
+            self.neighbours_ = neighbours
         self.classes_, self.embedding_, self.regressor_ = known, embedding, regressor
         added = float(targets.codes.size if weight is None else weight.sum())
         share = added / (self.weight_seen_ + added)

@@ -252,7 +252,10 @@ def test_weights_of_rows_are_heard():
     weight = np.ones(HALF)
     weight[::3] = 0
     weighed = LocoleClassifier(neighbours=True).fit(LAWS[:HALF], LAW[:HALF], weight)
-    assert weighed.neighbours_.rows_.shape[0] == np.count_nonzero(weight)
+    heard = np.count_nonzero(weight)
+    assert weighed.neighbours_.rows_.shape[0] == heard
+    weighed.partial_fit(LAWS[HALF:], LAW[HALF:], sample_weight=np.arange(LAW.size - HALF) < 7)
+    assert weighed.neighbours_.rows_.shape[0] == heard + 7
 
 
 @pytest.mark.parametrize(
