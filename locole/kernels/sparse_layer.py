@@ -81,15 +81,15 @@ def add_product(features, starts, who, values, W, M, U, idle, width, first, last
     n, is_own = features.size, U.size == W.size
     for s in range(n):
         row, base = features[s], features[s] * width
-        if s + 1 < n:
-            ahead = features[s + 1] * width
-            for o in range(first, last, WIDTH):
-                prefetch(W, ahead + o)
-                if idle[s + 1, 0] != 0:
-                    prefetch(M, ahead + o)
-                    if is_own:
-                        prefetch(U, ahead + o)
+        after = min(s + 1, n - 1)
+        ahead = features[after] * width
         for o in range(first, last, WIDTH):
+            # Asked for piece by piece: all at once would wait for each other.
+            prefetch(W, ahead + o)
+            if idle[after, 0] != 0:
+                prefetch(M, ahead + o)
+                if is_own:
+                    prefetch(U, ahead + o)
             w = load(W, base + o)
             if idle[s, 0] != 0:
                 u = load(U, base + o) if is_own else broadcast(U[row])
@@ -113,20 +113,16 @@ def update_rows(features, starts, who, values, G, W, M, U, idle, betas, eps, rat
         for s in range(lo, hi):
             _gradient(starts, who, values, s, G, width, 0, width, slope)
             u = max(betas[1] * (idle[s, 3] * U[features[s]]), _norm(slope, width) + eps)
-            _step(W, M, U, features[s], u, width, 0, width, idle[s], slope, betas, eps, rate)
+            after = features[min(s + 1, hi - 1)]
+            _step(W, M, U, features[s], after, u, width, 0, width, idle[s], slope, betas, eps, rate)
             U[features[s]] = u
         return
     for first in range(0, width, _BLOCK):
         last = min(first + _BLOCK, width)
         for s in range(lo, hi):
-            if s + 1 < hi:
-                ahead = features[s + 1] * width
-                for o in range(first, last, WIDTH):
-                    prefetch(W, ahead + o)
-                    prefetch(M, ahead + o)
-                    prefetch(U, ahead + o)
             _gradient(starts, who, values, s, G, width, first, last, slope)
-            _step(W, M, U, features[s], eps, width, first, last, idle[s], slope, betas, eps, rate)
+            row, after = features[s], features[min(s + 1, hi - 1)]
+            _step(W, M, U, row, after, eps, width, first, last, idle[s], slope, betas, eps, rate)
 
 
 @inline
@@ -149,15 +145,22 @@ def _norm(slope, width):
 
 
 @kernel
-def _step(W, M, U, row, u_row, width, first, last, idle, slope, betas, eps, rate):
-    """Step of one row, with second moments of its own or, if U has one for each row, ``u_row``."""
+def _step(W, M, U, row, after, u_row, width, first, last, idle, slope, betas, eps, rate):
+    """Step of one row, with second moments of its own or, if U has one for each row, ``u_row``.
+
+    The row ``after`` it is asked for meanwhile.
+    """
     is_own = U.size == W.size
     one = slope.dtype.type(1)
     part, fade, pace = broadcast(one - betas[0]), broadcast(betas[1]), broadcast(rate)
     keep1, keep2 = broadcast(idle[2]), broadcast(idle[3])
     floor, tiny, zero = broadcast(eps), broadcast(slope.dtype.type(_TINY)), zeros(slope)
     for o in range(first, last, WIDTH):
-        at = row * width + o
+        at, ahead = row * width + o, after * width + o
+        prefetch(W, ahead)
+        prefetch(M, ahead)
+        if is_own:
+            prefetch(U, ahead)
         w, m, g = load(W, at), load(M, at), load(slope, o)
         u = load(U, at) if is_own else broadcast(U[row])
         if idle[0] != 0:

@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.blocks import slices
+from locole.kernels.simd import WIDTH
 from locole.kernels.sparse_layer import add_product, settle_rows, update_rows
 from locole.regressors.mlp.batches import Batch
 from locole.regressors.mlp.momentum import BETAS, EPS, IdleMomentum
 
 __all__ = ["SparseLayer"]
 
-# Columns and features that one task takes; they do not depend on the number of threads.
-_COLUMNS, _FEATURES = 256, 256
+# Features that one task takes, and columns, at most and at least: long pieces of rows are read faster,
+# but there should be some for every thread. Neither depends on the number of threads.
+_FEATURES, _COLUMNS, _FEW_COLUMNS = 256, 1024, 256
 _ROWS_TO_SETTLE = 1 << 14
 
 _BETAS = np.array(BETAS, dtype=np.float32)
@@ -62,7 +64,7 @@ class SparseLayer:
                 *batch.entries, *self._flat(), idle, width, part.start, part.stop, out.reshape(-1)
             )
 
-        list(apply(fill, slices(width, _COLUMNS)))
+        list(apply(fill, slices(width, _columns(width))))
         return out
 
     def update(self, batch: Batch, G: Any, rate: float, apply: Any) -> float:
@@ -114,3 +116,9 @@ class SparseLayer:
 
     def _flat(self) -> tuple[NDArray, NDArray, NDArray]:
         return self.W.reshape(-1), self.M.reshape(-1), self.U.reshape(-1)
+
+
+def _columns(width: int) -> int:
+    """Columns of one task: a quarter of them, within limits."""
+    quarter = -(-width // (4 * WIDTH)) * WIDTH
+    return min(max(quarter, _FEW_COLUMNS), _COLUMNS)
