@@ -161,8 +161,8 @@ def assemble(
     neighbours = None
     if neighboured is not False:
         near = trial.examine(weights, kept)
-        neighbours = near.choose(problem, asked=neighboured is True)
-        reason += f"; {near.reason()}, {'not ' if neighbours is None else ''}used"
+        neighbours, said = near.choose(problem, asked=neighboured is True)
+        reason += f"; {said}"
     regressor = _blend(experts, weights, relied_on)
     if not any(regressor.weights):
         regressor.clear()
@@ -325,26 +325,26 @@ class _Near(NamedTuple):
             total[half == part] = self.scores[half == part] @ weights
         return _first(np.where(self.valid, total, -np.inf), self.right)
 
-    def reason(self) -> str:
-        """Say what nearest rows would bring."""
-        before, after = (int(hits.sum()) for hits in (self.right[:, 0], self._hits()))
-        return f"nearest rows put {after:,} instead of {before:,} new rows right"
+    def choose(self, problem: Problem, *, asked: bool) -> tuple[Neighbours | None, str]:
+        """Nearest rows with the curve that all of these rows ask for, and what they would bring.
 
-    def pay(self) -> bool:
-        """Whether more rows turn right than wrong, by two standard deviations of a fair coin."""
+        None unless they are asked for, or more rows turn right than wrong by two standard deviations
+        of a fair coin.
+        """
         before, after = self.right[:, 0], self._hits()
         gained, lost = (int(np.count_nonzero(rows)) for rows in (after & ~before, before & ~after))
-        return gained - lost > 2 * (gained + lost) ** 0.5
-
-    def choose(self, problem: Problem, *, asked: bool) -> Neighbours | None:
-        """Nearest rows with the curve that all of these rows ask for, if that is asked for or pays."""
-        if not (asked or self.pay()):
-            return None
+        used = asked or gained - lost > 2 * (gained + lost) ** 0.5
+        reason = (
+            f"nearest rows put {after.sum():,} instead of {before.sum():,} new rows right, "
+            f"{'used' if used else 'not used'}"
+        )
+        if not used:
+            return None, reason
         neighbours = Neighbours().fit(problem.X, *_labels(problem)[:2])
         weights = self._weights(np.arange(len(self.scores)))
         neighbours.scale_ = float(weights[0])
         neighbours.curve_ = np.append(0.0, weights[1:])
-        return neighbours
+        return neighbours, reason
 
 
 def _first(total: NDArray, right: NDArray[np.bool_]) -> NDArray[np.bool_]:

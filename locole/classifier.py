@@ -507,7 +507,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         scores : array of shape (rows, k)
             ``Re⟨f(x), g⟩``: for squared loss an estimate of the label's probability, off by at most
             the embedding's coherence. With ``regressor="auto"`` logits, to which the label profiles
-            add their part; the labels are then the best of the candidates of both.
+            add their part; the labels are then the best of the candidates of both. Nearest rows, if
+            there are ``neighbours_``, change scores and order of the first eight.
         """
         check_is_fitted(self)
         k = checked_k(k, self.embedding_.n_classes)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import normalize
 
 from locole.exceptions import ModelFileError
 from locole.io import SavedEstimator, saved_as
@@ -107,15 +108,13 @@ class Neighbours(SavedEstimator, BaseEstimator):
         Labels after the eighth are taken to be where the curve is lowest: they keep their order, and
         stay behind.
         """
-        new = self.scale_ * scores + self.curve_.min()
         near = self.likeness(X, codes[:, :EXAMINED])
-        new[:, :EXAMINED] = self._said(scores[:, :EXAMINED], near)
+        said = np.full(scores.shape, self.curve_.min())
+        said[:, :EXAMINED] = np.interp(near, KNOTS, self.curve_)
+        said[:, :EXAMINED][near > SAME] = self.curve_.max()
+        new = self.scale_ * scores + said
         order = np.lexsort((codes, -new), axis=1)
         return np.take_along_axis(codes, order, 1), np.take_along_axis(new, order, 1)
-
-    def _said(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        said = np.where(near > SAME, self.curve_.max(), np.interp(near, KNOTS, self.curve_))
-        return self.scale_ * scores + said
 
     def _check_learnt(self) -> None:
         rows, starts, curve = self.rows_, self.starts_, self.curve_
@@ -135,8 +134,4 @@ def _unit(X: sp.csr_array) -> sp.csr_array:
     """Rows of unit length; rows of zeros stay as they are."""
     X = sp.csr_array(X, dtype=np.float32, copy=True)
     X.sum_duplicates()
-    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()
-    with np.errstate(divide="ignore"):
-        factors = np.where(lengths > 0, 1 / lengths, 0).astype(np.float32)
-    X.data *= np.repeat(factors, np.diff(X.indptr))
-    return X
+    return normalize(X, copy=False) if X.shape[0] else X  # which it would refuse
