@@ -21,7 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from locole.embeddings import Nelson
-from locole.regressors.mlp.batches import Grouper
+from locole.regressors.mlp.batches import Foresight, Grouper
+from locole.regressors.mlp.momentum import FADED
 from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.shape import Shape, first_weights, initial
 from locole.regressors.mlp.training import Rows, Training
@@ -63,8 +64,10 @@ def run_ours(case: dict) -> dict[str, float]:
         Rows(X, np.arange(X.shape[0]), None, targets), settings, shape, W, initial(shape, 0),
         seed=0, row_moment=case.get("row", False),
     )  # fmt: skip
-    grouper = Grouper(X)
-    touched = [grouper(rows).features.size for rows in training.orders.epoch(0)[warm:]]
+    # Nothing reads the weights between two epochs, as with networks of more than 1 GB without rows
+    # held out.
+    training.settles = False
+    following = followings(training)
     before = peak_bytes()
     walls, cpus = [], []
     start = time.perf_counter(), time.process_time()
@@ -76,10 +79,20 @@ def run_ours(case: dict) -> dict[str, float]:
     return {
         "wall_s": float(np.median(walls[warm:-1])),
         "cpu_s": float(np.median(cpus[warm:-1])),
+        "best_cpu_s": float(np.quantile(cpus[warm:-1], 0.1)),
         "peak_bytes": peak_bytes(),
         "bytes_before": before,
-        "touched_rows": float(np.mean(touched)),
+        "touched_rows": float(np.mean([len(steps) for steps in following[warm:]])),
+        "momentum_share": float(np.mean(np.concatenate(following[warm:]) < FADED)),
     }
+
+
+def followings(training: Training) -> list[np.ndarray]:
+    """After how many steps each of the features of each batch is next met."""
+    X, orders = training.rows.X, training.orders
+    grouper = Grouper(X, Foresight(X, orders, training.n_epochs).epoch(0))
+    batches = [grouper(rows) for rows in orders.epoch(0)]
+    return [batch.following - 1 - step for step, batch in enumerate(batches)]
 
 
 def run_obvious(case: dict) -> dict[str, float]:
@@ -132,10 +145,11 @@ def followed(small: dict, large: dict, n_features: int) -> dict[str, float]:
 def limit_s(case: dict, limits: dict[str, float]) -> float:
     """CPU seconds of a step whose memory traffic and products go at the machine's own rate.
 
-    Weights and moments of the touched rows are read twice and written once.
+    Weights of the touched rows are read twice and written once, second moments once each, first
+    moments too if they are needed again.
     """
     width, outputs = case["hidden"], 2 * DIM
-    traffic = case["touched_rows"] * width * 4 * 9
+    traffic = case["touched_rows"] * width * 4 * (5 + 2 * case["momentum_share"])
     products = 3 * 2 * case["batch"] * width * outputs
     dense = 4 * width * outputs * 7
     return (traffic + dense) / limits["row_update_rate"] + products / limits["gemm_rate"]
@@ -160,7 +174,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RECORD, help="where to save the record")
     parser.add_argument("--features", type=int, default=300_000)
     parser.add_argument("--hidden", type=int, default=4096)
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--run", nargs=2, metavar=("KIND", "CASE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -184,7 +198,7 @@ def main() -> None:
               "row_update_rate": machine.row_update_rate(options.hidden, 20_000)}  # fmt: skip
     record["speedup"] = record["obvious"]["wall_s"] / record["ours"]["wall_s"]
     record["memory_ratio"] = record["ours"]["peak_bytes"] / record["obvious"]["peak_bytes"]
-    record["fraction_of_limit"] = limit_s(record["ours"], limits) / record["ours"]["cpu_s"]
+    record["fraction_of_limit"] = limit_s(record["ours"], limits) / record["ours"]["best_cpu_s"]
     record = {"machine": machine.describe(), "limits": limits, **record}
     show(record)
     options.output.write_text(json.dumps(record, indent=2) + "\n")

@@ -19,21 +19,31 @@ from locole.kernels.simd import (
     zeros,
 )
 
-__all__ = ["adamax", "add_product", "group_by_feature", "settle_rows", "update_rows"]
+__all__ = [
+    "adamax",
+    "add_product",
+    "change_places",
+    "group_by_feature",
+    "meet_next",
+    "settle_rows",
+    "update_rows",
+]
 
-# Columns of weights that are worked on before the next row: the gradients of a batch stay near.
-_BLOCK = 512
 # Added and taken away again, it makes zeros of numbers so small that arithmetic with them is slow.
 _TINY = 1e-25
 
 
 @kernel
-def group_by_feature(indptr, indices, data, rows, kept, slots, features, starts, who, values):
+def group_by_feature(
+    indptr, indices, data, later, rows, kept, slots, features, following, starts, who, values
+):
     """Entries of some rows of X, ordered by feature; returns how many features there are.
 
     Feature ``features[s]`` has the entries ``starts[s] … starts[s+1]−1``: ``values`` of the rows
-    ``rows[who]``. kept : which entries count, in the order of rows, or empty for all. slots :
-    (n_features,) of −1, which is left as it was. starts needs room for two more than entries.
+    ``rows[who]``. later : a number for each entry of X, equal for entries of one feature, which
+    becomes ``following`` of that feature; or empty. kept : which entries count, in the order of
+    rows, or empty for all. slots : (n_features,) of −1, which is left as it was. starts needs room
+    for two more than entries.
     """
     found, entry = 0, 0
     starts[0] = starts[1] = 0
@@ -44,6 +54,8 @@ def group_by_feature(indptr, indices, data, rows, kept, slots, features, starts,
                 if slot < 0:
                     slot = found
                     slots[indices[k]], features[slot], starts[slot + 2] = slot, indices[k], 0
+                    if later.size > 0:
+                        following[slot] = later[k]
                     found += 1
                 starts[slot + 2] += 1
             entry += 1
@@ -63,129 +75,175 @@ def group_by_feature(indptr, indices, data, rows, kept, slots, features, starts,
     return found
 
 
+@kernel
+def meet_next(indptr, indices, order, bounds, step, upcoming, later):
+    """For each entry of X the next batch that has its feature.
+
+    Batch b has the rows ``order[bounds[b]:bounds[b+1]]`` and the number ``step + b``. upcoming :
+    (n_features,) the first batch after these that has the feature, which is replaced by the first of
+    these that does. later : (entries of X,), which is filled, or empty.
+    """
+    for b in range(bounds.size - 2, -1, -1):
+        rows = order[bounds[b] : bounds[b + 1]]
+        if later.size > 0:
+            for row in rows:
+                for k in range(indptr[row], indptr[row + 1]):
+                    later[k] = upcoming[indices[k]]
+        for row in rows:
+            for k in range(indptr[row], indptr[row + 1]):
+                upcoming[indices[k]] = step + b
+
+
+@kernel
+def change_places(features, stays, places, free, n_free, before, after):
+    """Give places to the features that are to have one, and take them from the others.
+
+    places : (n_features,) the place of each, −1 for none. free : places that nobody has, the first
+    ``n_free`` of it, from whose end they are taken. The places of ``features`` until now are written to
+    ``before``, those from now on to ``after``; no place has two owners meanwhile. Returns n_free.
+    """
+    for s in range(features.size):
+        before[s] = after[s] = places[features[s]]
+        if stays[s] and before[s] < 0:
+            n_free -= 1
+            after[s] = free[n_free]
+        elif not stays[s]:
+            after[s] = -1
+        places[features[s]] = after[s]
+    for s in range(features.size):
+        if before[s] >= 0 and after[s] < 0:
+            free[n_free] = before[s]
+            n_free += 1
+    return n_free
+
+
 @inline
 def _pull(m, u, idle):
-    """Momentum of idle steps, ``m · min(S/u, T/eps)``, see `locole.regressors.mlp.momentum`."""
+    """Momentum of idle steps, ``m · min(S/u, R/eps)``, see `locole.regressors.mlp.momentum`."""
     return m * minimum(broadcast(idle[0]) / u, broadcast(idle[1]))
 
 
 @kernel
-def add_product(features, starts, who, values, W, M, U, idle, width, first, last, out):
+def add_product(features, starts, who, values, W, M, U, places, idle, width, first, last, out):
     """``out[who] += values · w`` for all entries, in their order, with weights as they are now.
 
-    W, M, U : (n_features · width,) weights (float32, or half precision as uint16) and the moments of
-    Adamax; U may have one number for each row instead. idle : (features, 4), what the rows have missed:
-    S, T/eps and the factors of both moments. Only columns ``first … last−1`` (multiples of WIDTH) of
-    out : (rows · width,) are filled, so threads may share the columns among them.
+    W, U : (n_features · width,) weights (float32, or half precision as uint16) and second moments
+    of Adamax; U may have one number for each row instead. M : first moments, ``places[s]`` being
+    whose row is that of ``features[s]``. idle : (features, 4), what the rows have missed: S, R/eps
+    and the factors of both moments. Only columns ``first … last−1`` (multiples of WIDTH) of out :
+    (rows · width,) are filled, so threads may share the columns among them.
     """
     n, is_own = features.size, U.size == W.size
     for s in range(n):
-        row, base = features[s], features[s] * width
+        row, base, m_base = features[s], features[s] * width, places[s] * width
         after = min(s + 1, n - 1)
-        ahead = features[after] * width
+        ahead, m_ahead = features[after] * width, places[after] * width
         for o in range(first, last, WIDTH):
             # Asked for piece by piece: all at once would wait for each other.
             prefetch(W, ahead + o)
             if idle[after, 0] != 0:
-                prefetch(M, ahead + o)
+                prefetch(M, m_ahead + o)
                 if is_own:
                     prefetch(U, ahead + o)
             w = load(W, base + o)
             if idle[s, 0] != 0:
                 u = load(U, base + o) if is_own else broadcast(U[row])
-                w = w - _pull(load(M, base + o), u, idle[s])
+                w = w - _pull(load(M, m_base + o), u, idle[s])
             for k in range(starts[s], starts[s + 1]):
                 to = who[k] * width + o
                 store(out, to, fma(broadcast(values[k]), w, load(out, to)))
 
 
 @kernel
-def update_rows(features, starts, who, values, G, W, M, U, idle, betas, eps, rate, width, lo, hi):
+def update_rows(
+    features, starts, who, values, G, W, M, U, before, after, idle, coming, betas, eps, rate, width,
+    lo, hi,
+):  # fmt: skip
     """Take the step of the rows ``features[lo:hi]``: one read and one write of each number.
 
-    The gradient of a row is ``Σ values · G[who]``. With β1, β2 = betas: the idle steps first, then
-    m += (1 − β1)(g − m), u = max(β2 u, |g| + eps), w −= rate · m/u. If U has one number for each row,
-    |g| is the root mean square of the row.
+    The gradient of a row is ``Σ values · G[who]``. With β1, β2 = betas: the idle steps before it
+    first, then m += (1 − β1)(g − m), u = max(β2 u, |g| + eps), w −= rate · m/u, then the idle steps
+    that are coming. If U has one number for each row, |g| is the root mean square of the row.
+    before, after : places of the first moments, −1 where they were zero and where nobody will ask
+    for them.
     """
     is_own = U.size == W.size
-    slope = aligned(width, G)
-    if not is_own:
-        for s in range(lo, hi):
-            _gradient(starts, who, values, s, G, width, 0, width, slope)
-            u = max(betas[1] * (idle[s, 3] * U[features[s]]), _norm(slope, width) + eps)
-            after = features[min(s + 1, hi - 1)]
-            _step(W, M, U, features[s], after, u, width, 0, width, idle[s], slope, betas, eps, rate)
-            U[features[s]] = u
-        return
-    for first in range(0, width, _BLOCK):
-        last = min(first + _BLOCK, width)
-        for s in range(lo, hi):
-            _gradient(starts, who, values, s, G, width, first, last, slope)
-            row, after = features[s], features[min(s + 1, hi - 1)]
-            _step(W, M, U, row, after, eps, width, first, last, idle[s], slope, betas, eps, rate)
+    one, tiny = broadcast(eps / eps), broadcast(G.dtype.type(_TINY))
+    part, fade, pace = one - broadcast(betas[0]), broadcast(betas[1]), broadcast(rate)
+    floor, zero = broadcast(eps), zeros(G)
+    for s in range(lo, hi):
+        row, entries = features[s] * width, (starts[s], starts[s + 1])
+        old, new = before[s] * width, after[s] * width
+        next_s = min(s + 1, hi - 1)
+        next_row, next_old = features[next_s] * width, before[next_s] * width
+        keep1, keep2 = broadcast(idle[s, 2]), broadcast(idle[s, 3])
+        S, R = broadcast(coming[s, 0]), broadcast(coming[s, 1])
+        later1, later2 = broadcast(coming[s, 2]), broadcast(coming[s, 3])
+        u_before = u_after = eps
+        if not is_own:
+            u_before = U[features[s]]
+            norm = _norm(entries, who, values, G, width)
+            u_after = max(betas[1] * (idle[s, 3] * u_before), norm + eps)
+            U[features[s]] = coming[s, 3] * u_after
+        for o in range(0, width, WIDTH):
+            # The next row is asked for meanwhile, piece by piece.
+            prefetch(W, next_row + o)
+            if is_own:
+                prefetch(U, next_row + o)
+            if next_old >= 0:
+                prefetch(M, next_old + o)
+            g = _gradient(entries, who, values, G, width, o)
+            w, m = load(W, row + o), zero
+            u = load(U, row + o) if is_own else broadcast(u_before)
+            if old >= 0:
+                m = load(M, old + o)
+                if idle[s, 0] != 0:
+                    w = w - _pull(m, u, idle[s])
+                m = keep1 * m
+            m = fma(part, g - m, m)
+            if is_own:
+                u = maximum(fade * (keep2 * u), maximum(g, zero - g) + floor)
+                store(U, row + o, later2 * u)
+            else:
+                u = broadcast(u_after)
+            inverse = one / u
+            store(W, row + o, fnma(m, fma(pace, inverse, minimum(S * inverse, R)), w))
+            if new >= 0:
+                store(M, new + o, later1 * m + tiny - tiny)
 
 
 @inline
-def _gradient(starts, who, values, s, G, width, first, last, slope):
-    """``slope = Σ values · G[who]`` of one feature, for columns first … last−1."""
-    for o in range(first, last, WIDTH):
-        g = zeros(slope)
-        for k in range(starts[s], starts[s + 1]):
-            g = fma(broadcast(values[k]), load(G, who[k] * width + o), g)
-        store(slope, o, g)
+def _gradient(entries, who, values, G, width, o):
+    """``Σ values · G[who]`` of one feature, in the columns from o."""
+    g = zeros(G)
+    for k in range(entries[0], entries[1]):
+        g = fma(broadcast(values[k]), load(G, who[k] * width + o), g)
+    return g
 
 
 @kernel
-def _norm(slope, width):
-    """Root of the mean square of a row's gradient."""
-    total = slope.dtype.type(0)
-    for o in range(width):
-        total += slope[o] * slope[o]
-    return np.sqrt(total / slope.dtype.type(width))
+def _norm(entries, who, values, G, width):
+    """Root of the mean square of a feature's gradient."""
+    squares, total = aligned(WIDTH, G), G.dtype.type(0)
+    for o in range(0, width, WIDTH):
+        g = _gradient(entries, who, values, G, width, o)
+        store(squares, 0, fma(g, g, load(squares, 0)) if o > 0 else g * g)
+    for i in range(WIDTH):
+        total += squares[i]
+    return np.sqrt(total / G.dtype.type(width))
 
 
 @kernel
-def _step(W, M, U, row, after, u_row, width, first, last, idle, slope, betas, eps, rate):
-    """Step of one row, with second moments of its own or, if U has one for each row, ``u_row``.
-
-    The row ``after`` it is asked for meanwhile.
-    """
-    is_own = U.size == W.size
-    one = slope.dtype.type(1)
-    part, fade, pace = broadcast(one - betas[0]), broadcast(betas[1]), broadcast(rate)
-    keep1, keep2 = broadcast(idle[2]), broadcast(idle[3])
-    floor, tiny, zero = broadcast(eps), broadcast(slope.dtype.type(_TINY)), zeros(slope)
-    for o in range(first, last, WIDTH):
-        at, ahead = row * width + o, after * width + o
-        prefetch(W, ahead)
-        prefetch(M, ahead)
-        if is_own:
-            prefetch(U, ahead)
-        w, m, g = load(W, at), load(M, at), load(slope, o)
-        u = load(U, at) if is_own else broadcast(U[row])
-        if idle[0] != 0:
-            w = w - _pull(m, u, idle)
-        m = keep1 * m
-        m = fma(part, g - m, m) + tiny - tiny
-        if is_own:
-            u = maximum(fade * (keep2 * u), maximum(g, zero - g) + floor)
-            store(U, at, u)
-        else:
-            u = broadcast(u_row)
-        store(M, at, m)
-        store(W, at, fnma(pace, m / u, w))
-
-
-@kernel
-def settle_rows(rows, W, M, U, idle, width):
+def settle_rows(rows, places, W, M, U, idle, width):
     """Add the momentum of idle steps to the weights of these rows, which then have missed nothing."""
     is_own = U.size == W.size
     for s in range(rows.size):
-        for at in range(rows[s] * width, (rows[s] + 1) * width, WIDTH):
+        for o in range(0, width, WIDTH):
+            at, m_at = rows[s] * width + o, places[s] * width + o
             u = load(U, at) if is_own else broadcast(U[rows[s]])
-            m = load(M, at)
+            m = load(M, m_at)
             store(W, at, load(W, at) - _pull(m, u, idle[s]))
-            store(M, at, broadcast(idle[s, 2]) * m)
+            store(M, m_at, broadcast(idle[s, 2]) * m)
             if is_own:
                 store(U, at, broadcast(idle[s, 3]) * u)
         if not is_own:

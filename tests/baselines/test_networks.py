@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from same import assert_same_bits
 from sklearn.datasets import load_digits
@@ -121,8 +122,17 @@ def test_unknown_recipes(recipe):
         MLPCrossEntropy(recipe).fit(X, y)
 
 
+#: What a network meets in these rows.
+COUNTS = np.bincount(sp.csr_array(X).indices, minlength=64)
+MET = {
+    "n_met": np.count_nonzero(COUNTS),
+    "n_momenta": memory.momenta(COUNTS, -(-X.shape[0] // 64)),
+    "batch_size": 64,
+}
+
+
 def test_it_says_before_it_begins_that_memory_is_short(monkeypatch):
-    needed = memory.training_bytes(Shape(64, (5000,), 10), n_met=61, batch_size=64)
+    needed = memory.training_bytes(Shape(64, (5000,), 10), **MET)
     monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
     monkeypatch.setattr("locole.regressors.mlp.estimator.first_weights", None)
     message = (
@@ -134,7 +144,7 @@ def test_it_says_before_it_begins_that_memory_is_short(monkeypatch):
 
 
 def test_as_much_memory_as_it_takes_is_enough(monkeypatch):
-    needed = memory.training_bytes(Shape(64, (16,), 10), n_met=61, batch_size=64)
+    needed = memory.training_bytes(Shape(64, (16,), 10), **MET)
     monkeypatch.setattr(memory, "available_bytes", lambda: needed)
     MLPCrossEntropy(**SMALL).fit(X, y)
     monkeypatch.setattr(memory, "available_bytes", lambda: None)

@@ -167,5 +167,5 @@ def test_a_step_stays_on_its_device(case):
     wanted = [A, *(network.tensors[name] for name in network.moments)]
     first, *dense = torch.autograd.grad(total + penalty, wanted, materialize_grads=True)
     assert {gradient.device.type for gradient in (first, *dense)} == {"meta"}
-    pace = ours.layer.update(batch, first, 0.01, map)
+    pace = ours.layer.update(batch, first, map)
     network.update(dict(zip(network.moments, dense, strict=True)), pace, map)

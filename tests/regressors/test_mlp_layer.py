@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +14,7 @@ from same import assert_same_bits
 
 from locole.blocks import workers
 from locole.exceptions import LocoleError
-from locole.regressors.mlp.batches import Grouper, Orders, ahead
+from locole.regressors.mlp.batches import Foresight, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, choose_device
 from locole.regressors.mlp.momentum import BETAS, EPS, IdleMomentum
 from locole.regressors.mlp.schedule import rates
@@ -45,17 +47,31 @@ class Steps:
             (size * rng.standard_normal((8, width))).astype(np.float32) for size in sizes
         ]
         self.rates = np.full(n_steps, 1e-2) if schedule is None else schedule
+        self.met = []
 
-    def run(self, layer, apply=map):
+    def run(self, layer, apply=map, *, foresight=False, horizon=None):
         """Take all steps; products on the way."""
         products = []
-        for rows, G, rate in zip(self.rows, self.slopes, self.rates, strict=True):
+        for i, (rows, G) in enumerate(zip(self.rows, self.slopes, strict=True)):
             batch = self.grouper(rows)
+            if foresight:
+                batch = batch._replace(following=self.following(i, batch.features))
             products.append(np.asarray(layer.product(batch, apply)))
             given = torch.from_numpy(G) if isinstance(layer, DeviceLayer) else G
-            layer.update(batch, given, float(rate), apply)
+            layer.update(batch, given, apply, horizon=horizon)
         layer.settle(apply)
         return products
+
+    def following(self, i, features):
+        """Next step with each feature, from 1; one more than there are for never."""
+        if not self.met:
+            self.met = [set(self.X[rows].indices) for rows in self.rows]
+        return np.array([first_after(i, self.met, f) + 1 for f in features], dtype=np.int64)
+
+
+def first_after(i, met, feature):
+    """First of the sets after the i-th that has the feature."""
+    return next((j for j in range(i + 1, len(met)) if feature in met[j]), len(met))
 
 
 def dense_torch(steps, W, betas=BETAS):
@@ -84,11 +100,12 @@ SCHEDULES = {
 }
 
 
+@pytest.mark.parametrize("foresight", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_fifty_steps_equal_dense_adamax(schedule):
+def test_fifty_steps_equal_dense_adamax(schedule, foresight):
     steps = Steps(sparse_rows(), schedule=SCHEDULES[schedule])
-    layer = SparseLayer(weights(), n_steps=STEPS)
-    products = steps.run(layer)
+    layer = SparseLayer(weights(), rates=steps.rates)
+    products = steps.run(layer, foresight=foresight)
     expected, expected_products = dense_torch(steps, weights())
     np.testing.assert_allclose(layer.W, expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(products, expected_products, rtol=0, atol=1e-5)
@@ -101,57 +118,129 @@ def test_fifty_steps_equal_dense_adamax(schedule):
     width=st.sampled_from([16, 32, 80, 528]),
     density=st.sampled_from([0.005, 0.1, 1.0]),
     size=st.sampled_from([1e-12, 1e-9, 1e-6, 1.0, 1e6]),
+    foresight=st.booleans(),
 )
-def test_any_layer_equals_dense_adamax(seed, width, density, size):
+def test_any_layer_equals_dense_adamax(seed, width, density, size, foresight):
     """Gradients far below eps as well: there the second moment stays at eps."""
     steps = Steps(sparse_rows(seed, n=20, d=12, density=density), width, seed, n_steps=30)
     steps.slopes = [np.float32(size) * G for G in steps.slopes]
-    layer = SparseLayer(weights(seed, 12, width), n_steps=30)
-    steps.run(layer)
+    layer = SparseLayer(weights(seed, 12, width), rates=steps.rates)
+    steps.run(layer, foresight=foresight)
     expected, _ = dense_torch(steps, weights(seed, 12, width))
     np.testing.assert_allclose(layer.W, expected, rtol=0, atol=1e-5)
 
 
-def test_thousands_of_idle_steps():
+@pytest.mark.parametrize("foresight", [False, True])
+def test_hundreds_of_idle_steps(foresight):
     """A feature that comes back when all momentum has long vanished; no number becomes tiny."""
     X = sp.csr_array(np.eye(2, dtype=np.float32))
     steps = Steps(X, 16, n_steps=900)
     steps.rows = [np.array([1])] * 900
     steps.rows[0] = steps.rows[-1] = np.array([0])
     steps.slopes = [G[:1] for G in steps.slopes]
-    layer = SparseLayer(weights(0, 2, 16), n_steps=900)
-    steps.run(layer)
+    layer = SparseLayer(weights(0, 2, 16), rates=steps.rates)
+    steps.run(layer, foresight=foresight)
     expected, _ = dense_torch(steps, weights(0, 2, 16))
     np.testing.assert_allclose(layer.W, expected, rtol=0, atol=2e-5)
-    assert not ((layer.M != 0) & (np.abs(layer.M) < 1e-30)).any()
+    M = layer.state()["M"]
+    assert not ((M != 0) & (np.abs(M) < 1e-30)).any()
 
 
 def test_rows_without_gradient_never_move():
     X = sparse_rows(density=0.01)
-    layer = SparseLayer(weights(), n_steps=STEPS)
     steps = Steps(X)
+    layer = SparseLayer(weights(), rates=steps.rates)
     steps.run(layer)
     met = np.unique(np.concatenate([X[rows].indices for rows in steps.rows]))
     others = np.setdiff1d(np.arange(D), met)
     assert others.size > 0
     assert_same_bits(layer.W[others], weights()[others])
-    assert (layer.M[others] == 0).all()
-    assert (layer.last[others] == 0).all()
+    assert (layer.places[others] == -1).all()
+    assert (layer.stands[others] == 0).all()
 
 
 def test_idle_sums_are_those_of_the_recurrence():
     beta1, beta2 = BETAS
     schedule = 10.0 ** np.random.default_rng(0).uniform(-4, 0, 900)
-    idle = IdleMomentum(900)
-    paces = np.array([idle.advance(rate) for rate in schedule])
+    idle = IdleMomentum(schedule)
+    paces = np.array([idle.advance() for _ in schedule])
     for last in (0, 1, 450, 700, 898, 899, 900):
         k = np.arange(1, 900 - last + 1)
         S = (paces[last:] * (beta1 / beta2) ** k).sum()
         T = (paces[last:] * beta1**k).sum()
-        found = idle.since(np.array([last]))[0]
+        found = idle.between(last, 900)[0]
         assert found[:2] == pytest.approx([S, T / EPS], rel=1e-6)
         assert found[3] == pytest.approx(beta2 ** (900 - last), rel=1e-6)
         assert found[2] == pytest.approx(beta1 ** (900 - last), rel=1e-6, abs=1e-18)
+
+
+def test_momenta_that_fade_give_their_places_back():
+    """Features that come back after a step or after hundreds, in a run of 400."""
+    d, n_steps = 40, 400
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(np.eye(d, dtype=np.float32))
+    steps = Steps(X, 16, n_steps=n_steps)
+    often = 1 / np.arange(1, d + 1) ** 2
+    steps.rows = [rng.choice(d, 8, p=often / often.sum()) for _ in range(n_steps)]
+    layer, lazy = (SparseLayer(weights(0, d, 16), rates=steps.rates) for _ in range(2))
+    products, expected_products = steps.run(layer, foresight=True), steps.run(lazy)
+    expected, _ = dense_torch(steps, weights(0, d, 16))
+    np.testing.assert_allclose(layer.W, expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(layer.W, lazy.W, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(products, expected_products, rtol=0, atol=1e-5)
+    # Nothing comes after the last step, so no momentum is left.
+    assert (layer.places == -1).all()
+    assert sorted(layer.state()["free"]) == list(range(d))
+
+
+def test_few_places_are_taken():
+    d, n_steps = 300, 600
+    X = sp.csr_array(np.eye(d, dtype=np.float32))
+    steps = Steps(X, 16, n_steps=n_steps)
+    steps.rows = [np.array([i % d]) for i in range(n_steps)]  # each feature every 300 steps
+    steps.slopes = [G[:1] for G in steps.slopes]
+    layer = SparseLayer(weights(0, d, 16), rates=steps.rates)
+    layer.M[:] = np.nan
+    steps.run(layer, foresight=True)
+    assert np.isnan(layer.M).all()
+    expected, _ = dense_torch(steps, weights(0, d, 16))
+    np.testing.assert_allclose(layer.W, expected, rtol=0, atol=2e-6)
+
+
+def test_weights_at_the_horizon_are_those_of_that_step():
+    """As if nothing came after it, though rows are met again later."""
+    steps = Steps(sparse_rows(), n_steps=STEPS)
+    part = Steps(sparse_rows(), n_steps=STEPS)
+    part.rows, part.slopes = part.rows[:30], part.slopes[:30]
+    layer, short = (SparseLayer(weights(), rates=steps.rates) for _ in range(2))
+    part.following = steps.following
+    part.run(layer, foresight=True, horizon=30)
+    part.run(short)
+    np.testing.assert_allclose(layer.W, short.W, rtol=0, atol=1e-6)
+    part.rates = part.rates[:30]
+    expected, _ = dense_torch(part, weights())
+    np.testing.assert_allclose(layer.W, expected, rtol=0, atol=1e-6)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 30),
+    d=st.integers(1, 8),
+    batch_size=st.integers(1, 9),
+    n_epochs=st.integers(1, 3),
+)
+def test_foresight_is_right(seed, n, d, batch_size, n_epochs):
+    X = sparse_rows(seed, n, d, 0.3)
+    orders = Orders(n, batch_size, seed=seed)
+    batches = [rows for epoch in range(n_epochs) for rows in orders.epoch(epoch)]
+    met = [set(X[rows].indices) for rows in batches]
+    foresight = Foresight(X, orders, n_epochs)
+    for i, rows in enumerate(batches):
+        grouper = Grouper(X, foresight.epoch(i // orders.n_batches))
+        batch = grouper(rows)
+        assert batch.following is not None or X.nnz == 0
+        for s, feature in enumerate(batch.features):
+            assert batch.following[s] == first_after(i, met, feature) + 1
 
 
 # --- the options ---
@@ -161,7 +250,7 @@ def test_one_moment_for_each_row():
     """Against the same rule in plain NumPy, all rows in each step."""
     X = sparse_rows()
     steps = Steps(X)
-    layer = SparseLayer(weights(), n_steps=STEPS, row_moment=True)
+    layer = SparseLayer(weights(), rates=steps.rates, row_moment=True)
     steps.run(layer)
     W, M, U = weights().astype(np.float64), np.zeros((D, WIDTH)), np.zeros((D, 1))
     for t, (rows, G, rate) in enumerate(
@@ -178,8 +267,8 @@ def test_one_moment_for_each_row():
 
 def test_half_precision():
     steps = Steps(sparse_rows())
-    half = SparseLayer(weights().astype(np.float16).view(np.uint16), n_steps=STEPS)
-    whole = SparseLayer(weights(), n_steps=STEPS)
+    half = SparseLayer(weights().astype(np.float16).view(np.uint16), rates=steps.rates)
+    whole = SparseLayer(weights(), rates=steps.rates)
     steps.run(half)
     steps.run(whole)
     assert half.W.nbytes * 2 == whole.W.nbytes
@@ -195,19 +284,21 @@ def test_threads_change_no_bit(row_moment, half):
     for n_jobs in (1, 3):
         W = weights(3, 2000, 544)
         W = W.astype(np.float16).view(np.uint16) if half else W
-        layers.append(SparseLayer(W, n_steps=8, row_moment=row_moment))
+        steps = Steps(X, 544, n_steps=8)
+        layers.append(SparseLayer(W, rates=steps.rates, row_moment=row_moment))
         with workers(n_jobs) as apply:
-            Steps(X, 544, n_steps=8).run(layers[-1], apply)
+            steps.run(layers[-1], apply, foresight=True)
     assert_same_bits(layers[0].state(), layers[1].state())
 
 
 def test_states_can_be_restored():
     first, second = Steps(sparse_rows(), seed=1), Steps(sparse_rows(), seed=2)
-    whole = SparseLayer(weights(), n_steps=2 * STEPS)
+    both = np.concatenate([first.rates, second.rates])
+    whole = SparseLayer(weights(), rates=both)
     first.run(whole)
-    kept = {name: array.copy() for name, array in whole.state().items()}
+    kept = deepcopy(whole.state())
     second.run(whole)
-    other = SparseLayer(weights(9), n_steps=2 * STEPS)
+    other = SparseLayer(weights(9), rates=both)
     other.restore(kept)
     second.run(other)
     assert_same_bits(whole.state(), other.state())
@@ -220,13 +311,13 @@ def test_states_can_be_restored():
 def test_the_device_layer_takes_the_same_steps(schedule):
     """Its torch operations run on the processor here; there is no other device to try."""
     steps = Steps(sparse_rows(), schedule=SCHEDULES[schedule])
-    ours = SparseLayer(weights(), n_steps=STEPS)
-    other = DeviceLayer(weights(), n_steps=STEPS, row_moment=False, device="cpu")
+    ours = SparseLayer(weights(), rates=steps.rates)
+    other = DeviceLayer(weights(), rates=steps.rates, row_moment=False, device="cpu")
     products, expected = steps.run(other), steps.run(ours)
     np.testing.assert_allclose(other.W, ours.W, rtol=0, atol=1e-5)
     np.testing.assert_allclose(products, expected, rtol=0, atol=1e-5)
-    state = {name: np.array(array) for name, array in other.state().items()}
-    again = DeviceLayer(weights(4), n_steps=STEPS, row_moment=False, device="cpu")
+    state = deepcopy(other.state())
+    again = DeviceLayer(weights(4), rates=steps.rates, row_moment=False, device="cpu")
     again.restore(state)
     assert_same_bits(again.state(), state)
 
@@ -238,7 +329,7 @@ def test_devices_that_are_not_there():
         assert choose_device("auto") is None
     assert choose_device("cpu") is None
     with pytest.raises(LocoleError, match="for the processor only"):
-        DeviceLayer(weights(), n_steps=1, row_moment=True, device="cpu")
+        DeviceLayer(weights(), rates=[0.1], row_moment=True, device="cpu")
 
 
 # --- batches ---
@@ -276,7 +367,7 @@ def test_entries_that_stand_twice_add_up():
         (np.array([1.0, 2.0, 4.0], np.float32), np.array([1, 1, 0]), np.array([0, 2, 3])),
         shape=(2, 3),
     )
-    layer = SparseLayer(weights(0, 3, 16), n_steps=1)
+    layer = SparseLayer(weights(0, 3, 16), rates=[0.1])
     A = layer.product(Grouper(X)(np.array([0, 1])), map)
     np.testing.assert_allclose(A, X.toarray() @ weights(0, 3, 16), rtol=1e-6)
 

@@ -11,14 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.blocks import slices
-from locole.kernels.sparse_layer import group_by_feature
+from locole.kernels.sparse_layer import group_by_feature, meet_next
 
-__all__ = ["Batch", "Grouper", "Orders", "ahead"]
+__all__ = ["Batch", "Foresight", "Grouper", "Orders", "ahead"]
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 _ALL = np.empty(0, dtype=np.bool_)
+_UNKNOWN = np.empty(0, dtype=np.int32)
 
 
 class Batch(NamedTuple):
@@ -26,6 +27,8 @@ class Batch(NamedTuple):
 
     rows: NDArray[np.int64]
     features: NDArray[np.int64]
+    following: NDArray[np.int64] | None
+    """Step in which each feature is next met, if that is known."""
     starts: NDArray[np.int64]
     who: NDArray[np.int64]
     values: NDArray[np.float32]
@@ -42,10 +45,18 @@ class Batch(NamedTuple):
 
 
 class Grouper:
-    """Takes batches out of a CSR matrix, which is not copied; one thread at a time may use it."""
+    """Takes batches out of a CSR matrix, which is not copied; one thread at a time may use it.
 
-    def __init__(self, X: sp.csr_array) -> None:
-        self.X = X
+    Parameters
+    ----------
+    X : sparse array
+        All rows.
+    later : array, optional
+        For each entry of X the step in which its feature is next met, see `Foresight`.
+    """
+
+    def __init__(self, X: sp.csr_array, later: NDArray[np.int32] = _UNKNOWN) -> None:
+        self.X, self.later = X, later
         self._slots = np.full(X.shape[1], -1, dtype=np.int64)
 
     def __call__(
@@ -57,16 +68,18 @@ class Grouper:
         kept = _ALL
         if drop > 0 and rng is not None:
             kept = rng.random(n, dtype=np.float32) >= drop
-        features, who = np.empty((2, n), dtype=np.int64)
+        features, following, who = np.empty((3, n), dtype=np.int64)
         starts, values = np.empty(n + 2, dtype=np.int64), np.empty(n, dtype=np.float32)
         found = group_by_feature(
-            X.indptr, X.indices, X.data, rows, kept, self._slots, features, starts, who, values
-        )
+            X.indptr, X.indices, X.data, self.later, rows, kept, self._slots, features, following,
+            starts, who, values,
+        )  # fmt: skip
         n = starts[found]
         who, values = who[:n], values[:n]
         if kept.size:
             values /= np.float32(1 - drop)
-        return Batch(rows, features[:found], starts[: found + 1], who, values)
+        known = following[:found] if self.later.size else None
+        return Batch(rows, features[:found], known, starts[: found + 1], who, values)
 
 
 class Orders:
@@ -86,8 +99,60 @@ class Orders:
 
     def epoch(self, number: int, *, start: int = 0) -> list[NDArray[np.int64]]:
         """Rows of each batch of an epoch, from the batch ``start`` on."""
-        order = np.random.default_rng([self.seed, self.n_rows, number]).permutation(self.n_rows)
+        order = self.order(number)
         return [order[part] for part in self._parts[start:]]
+
+    def order(self, number: int) -> NDArray[np.int64]:
+        """All rows in the order of an epoch."""
+        return np.random.default_rng([self.seed, self.n_rows, number]).permutation(self.n_rows)
+
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        """Where batches begin, and where the last one ends."""
+        return np.array([0, *(part.stop for part in self._parts)])
+
+
+class Foresight:
+    """When features will be met, which the orders of all epochs tell beforehand.
+
+    Parameters
+    ----------
+    X : sparse array
+        All rows.
+    orders : Orders
+        In which order they are met.
+    n_epochs : int
+        Epochs that there will be.
+
+    Examples
+    --------
+    Four rows with a feature each, in two batches an epoch: steps 1 to 4.
+
+    >>> X = sp.csr_array(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]))
+    >>> orders = Orders(4, 2, seed=0)
+    >>> [rows.tolist() for epoch in (0, 1) for rows in orders.epoch(epoch)]
+    [[2, 1], [0, 3], [2, 1], [3, 0]]
+    >>> Foresight(X, orders, 2).epoch(0)
+    array([3, 3, 2, 3], dtype=int32)
+    """
+
+    def __init__(self, X: sp.csr_array, orders: Orders, n_epochs: int) -> None:
+        self.X, self.orders, self.n_epochs = X, orders, n_epochs
+        self._later = np.empty(X.nnz, dtype=np.int32)
+
+    def epoch(self, number: int) -> NDArray[np.int32]:
+        """For each entry of X, met in this epoch, the step in which its feature is met next.
+
+        Steps count from 1 over all epochs; one more than there are is never. The array is used again.
+        """
+        n_batches, bounds = self.orders.n_batches, self.orders.bounds
+        never = self.n_epochs * n_batches + 1
+        upcoming = np.full(self.X.shape[1], never, dtype=np.int32)
+        for epoch, later in ((number + 1, _UNKNOWN), (number, self._later)):
+            if epoch < self.n_epochs:
+                first, order = epoch * n_batches + 1, self.orders.order(epoch)
+                meet_next(self.X.indptr, self.X.indices, order, bounds, first, upcoming, later)
+        return self._later
 
 
 def ahead(function: Callable[[S], T], items: Iterable[S], *, threaded: bool) -> Iterator[T]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from locole.exceptions import LocoleError
 from locole.regressors.mlp.batches import Batch
@@ -30,7 +30,7 @@ def choose_device(device: str) -> str | None:
 class DeviceLayer:
     """The first layer on a device; what `SparseLayer` is on the processor."""
 
-    def __init__(self, W: NDArray, *, n_steps: int, row_moment: bool, device: str) -> None:
+    def __init__(self, W: NDArray, *, rates: ArrayLike, row_moment: bool, device: str) -> None:
         if W.dtype != np.float32 or row_moment:
             raise LocoleError(
                 'first_layer="float16" and second_moment="row" are for the processor only: take '
@@ -40,7 +40,7 @@ class DeviceLayer:
         self._W = torch.from_numpy(W).to(device, copy=True)
         self._M, self._U = torch.zeros_like(self._W), torch.zeros_like(self._W)
         self.last = np.zeros(W.shape[0], dtype=np.int64)
-        self.idle = IdleMomentum(n_steps)
+        self.idle = IdleMomentum(rates)
 
     def product(self, batch: Batch, apply: Any) -> Any:
         """Rows of the batch times the weights as dense Adamax would have them now."""
@@ -54,11 +54,11 @@ class DeviceLayer:
             features[order], w, starts, mode="sum", per_sample_weights=values[order]
         )
 
-    def update(self, batch: Batch, G: Any, rate: float, apply: Any) -> float:
-        """Take a step with the gradient ``batchᵀ G``."""
+    def update(self, batch: Batch, G: Any, apply: Any, *, horizon: int | None = None) -> float:
+        """Take a step with the gradient ``batchᵀ G``; rows are left as they are after it."""
         rows, features, values = self._entries(batch)
         w, m, u = self._caught_up(batch)
-        pace = self.idle.advance(rate)
+        pace = self.idle.advance()
         g = torch.zeros_like(w).index_add_(0, features, values[:, None] * G[rows])
         m += (1 - BETAS[0]) * (g - m)
         u = torch.maximum(BETAS[1] * u, g.abs() + EPS)
@@ -71,20 +71,20 @@ class DeviceLayer:
         """Give all rows what they have missed, and bring the weights back to the processor."""
         rows = np.flatnonzero((self.last > 0) & (self.last < self.idle.done))
         touched = self._tensor(rows)
-        w, m, u = self._missed(touched, self.idle.since(self.last[rows]))
+        w, m, u = self._missed(touched, self.idle.between(self.last[rows], self.idle.done))
         self._W[touched], self._M[touched], self._U[touched] = w, m, u
         self.last[rows] = self.idle.done
         self.W[:] = self._W.cpu().numpy()
 
-    def state(self) -> dict[str, NDArray]:
+    def state(self) -> dict[str, Any]:
         """All that the next steps depend on."""
         tensors = {"W": self._W, "M": self._M, "U": self._U}
         arrays = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
-        return {**arrays, "last": self.last, "sums": self.idle.sums[: self.idle.done + 1]}
+        return {**arrays, "last": self.last, "done": self.idle.done}
 
-    def restore(self, state: dict[str, NDArray]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go back to a state, whose arrays are copied."""
-        self.idle.restore(state["sums"])
+        self.idle.done = int(state["done"])
         self.last[:] = state["last"]
         for name in ("W", "M", "U"):
             getattr(self, f"_{name}")[:] = self._tensor(state[name])
@@ -99,7 +99,7 @@ class DeviceLayer:
         return self._tensor(batch.who), self._tensor(features), self._tensor(batch.values)
 
     def _caught_up(self, batch: Batch) -> tuple[Any, Any, Any]:
-        idle = self.idle.since(self.last[batch.features])
+        idle = self.idle.between(self.last[batch.features], self.idle.done)
         return self._missed(self._tensor(batch.features), idle)
 
     def _missed(self, rows: Any, idle: NDArray[np.float32]) -> tuple[Any, Any, Any]:

@@ -24,7 +24,7 @@ from locole.regressors.base import (
 )
 from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
 from locole.regressors.elastic_net import ElasticNetRegressor
-from locole.regressors.mlp.memory import require_room, training_bytes
+from locole.regressors.mlp.memory import momenta, require_room, training_bytes
 from locole.regressors.mlp.recipes import Settings, resolve
 from locole.regressors.mlp.schedule import Schedule
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MLPRegressor"]
 
+# Which form the state of a fit has; states of other forms belong to other fits.
+_STATE = 2
 # Logits of points of unit length begin with this factor.
 _FIRST_SCALE = 16.0
 
@@ -228,8 +230,8 @@ class MLPRegressor(TargetRegressor):
         held, rows = self._split(rows)
         settings = settings.for_rows(rows.which.size)
         shape = _shape(settings, X.shape[1], rows.targets.shape[1], rows.targets)
-        met = np.bincount(rows.X.indices, minlength=X.shape[1]) > 0
-        self._require_room(shape, settings, int(met.sum()))
+        counts = np.bincount(rows.X.indices, minlength=X.shape[1])
+        self._require_room(shape, settings, counts, rows.which.size)
         W = first_weights(shape, self.random_state)
         arrays = initial(shape, self.random_state, scale=_FIRST_SCALE)
         if shape.n_learnt:
@@ -237,7 +239,7 @@ class MLPRegressor(TargetRegressor):
         if settings.start == "linear":
             self._start_linear(rows, shape, W, arrays)
         # A feature that no row has says nothing.
-        W[~met] = 0
+        W[counts == 0] = 0
         if self.first_layer == "float16":
             W = W.astype(np.float16).view(np.uint16)
         self.history_: list[dict[str, float]] = []
@@ -334,7 +336,9 @@ class MLPRegressor(TargetRegressor):
         self.history_ = [*self.history_, *learnt.history]
         self.rows_seen_ += rows.which.size
 
-    def _require_room(self, shape: Shape, settings: Settings, n_met: int) -> None:
+    def _require_room(
+        self, shape: Shape, settings: Settings, counts: NDArray[np.int64], n_rows: int
+    ) -> None:
         """Say so before hours of learning, not after, if memory is short."""
         from locole.regressors.mlp.device import choose_device
 
@@ -344,7 +348,10 @@ class MLPRegressor(TargetRegressor):
             return
         n_bytes = training_bytes(
             shape,
-            n_met=n_met,
+            n_met=int(np.count_nonzero(counts)),
+            n_momenta=momenta(
+                counts, -(-n_rows // settings.batch_size), settles=self.validation > 0
+            ),
             batch_size=settings.batch_size,
             half=self.first_layer == "float16",
             row_moment=self.second_moment == "row",
@@ -368,7 +375,7 @@ class MLPRegressor(TargetRegressor):
             return None
         own = (self.random_state, self.validation, self.patience, self.first_layer)
         data = (rows.X, rows.targets, rows.targets.codes[rows.which], rows.weight)
-        owner = fingerprint(*data, settings, rate, *own, self.second_moment)
+        owner = fingerprint(*data, settings, rate, *own, self.second_moment, _STATE)
         return Checkpoints(self.checkpoint, owner=owner, every_s=self.checkpoint_every_s)
 
     def _settings(self) -> Settings:

@@ -54,6 +54,7 @@ class Fit:
         self.history: list[dict[str, float]] = []
         self.kept: dict[str, Any] = {}
         self.stopped = False
+        training.settles = self._keeps
 
     def run(
         self,
@@ -93,7 +94,7 @@ class Fit:
     def _judge(self, n_jobs: int | None) -> None:
         """Keep the weights if they are the best so far, and stop if they have long not been."""
         if self.held is None:
-            if self._size() <= _SPARE_BYTES:
+            if self._keeps:
                 self._keep(0.0)
             return
         loss = self.training.loss_on(self.held, n_jobs=n_jobs)
@@ -102,10 +103,13 @@ class Fit:
             self._keep(loss)
         self.stopped = len(self.history) - self.kept["epoch"] >= self.patience
 
-    def _size(self) -> int:
+    @property
+    def _keeps(self) -> bool:
+        """Whether weights are kept after each epoch."""
         shape, item = self.training.shape, self.training.layer.W.itemsize
         first = shape.n_features * shape.width * item
-        return first + sum(array.nbytes for array in self.training.arrays.values())
+        size = first + sum(array.nbytes for array in self.training.arrays.values())
+        return self.held is not None or size <= _SPARE_BYTES
 
     def _keep(self, loss: float) -> None:
         if not self.kept:
@@ -187,9 +191,7 @@ class Fit:
             self.kept["first"] = np.array(part(self.kept["first"]))
 
 
-def _with_columns(
-    layer: dict[str, NDArray], change: Callable[[NDArray], NDArray]
-) -> dict[str, NDArray]:
+def _with_columns(layer: dict[str, Any], change: Callable[[NDArray], NDArray]) -> dict[str, Any]:
     """State of a first layer with what has its columns changed."""
     wide = {"W", "M", "U"} if layer["U"].ndim > 1 else {"W", "M"}
     return {name: change(array) if name in wide else array for name, array in layer.items()}

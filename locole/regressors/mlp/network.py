@@ -24,8 +24,9 @@ from locole.regressors.mlp.vectors import JointLoss
 
 __all__ = ["Network", "Outcome", "one_thread"]
 
-# Rows of a batch, and rows of a weight matrix, that one task takes.
-_ROWS, _OUTPUTS = 64, 128
+# Rows of a batch, and units of a layer, that one task takes. Batches are flat: products are cut by
+# units.
+_ROWS, _UNITS = 64, 256
 # Numbers of an array that one task moves.
 _NUMBERS = 1 << 18
 # How far a batch moves the running mean and variance.
@@ -211,21 +212,24 @@ class _Losses(torch.autograd.Function):
 
 
 class _Product(torch.autograd.Function):
-    """``H @ V.T`` and its gradients, in blocks of rows."""
+    """``H @ V.T`` and its gradients, in blocks of units."""
 
     @staticmethod
     def forward(ctx: Any, H: Any, V: Any, share: _Share) -> Any:
         ctx.save_for_backward(H, V)
         ctx.share = share
-        return torch.from_numpy(share.product(H.detach().numpy(), V.detach().numpy().T, _ROWS))
+        return _tensor(share.product(V.detach().numpy(), H.detach().numpy().T).T)
 
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:
         H, V = (tensor.detach().numpy() for tensor in ctx.saved_tensors)
         G = slopes[0].numpy()
-        back = ctx.share.product(G, V, _ROWS)
-        slope = ctx.share.product(G.T, H, _OUTPUTS)
-        return torch.from_numpy(back), torch.from_numpy(slope), None
+        back = ctx.share.product(V.T, G.T).T
+        return _tensor(back), _tensor(ctx.share.product(G.T, H)), None
+
+
+def _tensor(array: NDArray) -> Any:
+    return torch.from_numpy(np.ascontiguousarray(array))
 
 
 class _Share(NamedTuple):
@@ -234,15 +238,15 @@ class _Share(NamedTuple):
     apply: Any
     group: Alone
 
-    def product(self, left: NDArray, right: NDArray, size: int) -> NDArray:
-        """``left @ right``, in blocks of ``size`` rows."""
+    def product(self, left: NDArray, right: NDArray) -> NDArray:
+        """``left @ right``, in blocks of rows."""
         out = np.empty((left.shape[0], right.shape[1]), dtype=np.float32)
 
         @_QUIET
         def fill(part: slice) -> None:
             np.matmul(left[part], right, out=out[part])
 
-        parts = slices(left.shape[0], size)
+        parts = slices(left.shape[0], _UNITS)
         list(self.apply(fill, self.group.own(parts)))
         self.group.fill(out, parts)
         return out

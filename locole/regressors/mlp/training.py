@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from locole.blocks import map_blocks, n_threads, workers
 from locole.progress import track
 from locole.regressors.base import TargetsLike
-from locole.regressors.mlp.batches import Batch, Grouper, Orders, ahead
+from locole.regressors.mlp.batches import Batch, Foresight, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, DeviceNetwork, choose_device
 from locole.regressors.mlp.group import ALONE, Alone
 from locole.regressors.mlp.network import Network, one_thread
@@ -132,11 +133,13 @@ class Training:
             warm_up=settings.warm_up,
         )
         self.arrays = arrays
+        #: Whether weights are those of an epoch at its end, also if rows are met again in the next.
+        self.settles = True
         self._place(W, losses_of(rows, settings), row_moment, choose_device(device))
         self.loss = 0.0
 
     def _place(self, W: NDArray, losses: Any, row_moment: bool, device: str | None) -> None:
-        layer: dict[str, Any] = {"n_steps": self.rates.size, "row_moment": row_moment}
+        layer: dict[str, Any] = {"rates": self.rates, "row_moment": row_moment}
         options: dict[str, Any] = {
             "dropout": self.settings.dropout, "joint": joint_of(self.rows, self.settings),
             "group": self.group,
@@ -157,17 +160,19 @@ class Training:
     def run(self, *, n_jobs: int | None, description: str | None) -> Iterator[float | None]:
         """Go on to the end; yields None after each step and the mean loss after each epoch."""
         n_batches, n = self.orders.n_batches, self.rows.X.shape[0]
-        grouper = Grouper(self.rows.X)
+        foresight = Foresight(self.rows.X, self.orders, self.n_epochs)
         with workers(n_jobs) as apply, one_thread():
             for epoch in range(self.done // n_batches, self.n_epochs):
+                grouper = Grouper(self.rows.X, foresight.epoch(epoch))
+                horizon = (epoch + 1) * n_batches if self.settles else self.rates.size
                 batches = self.orders.epoch(epoch, start=self.done % n_batches)
                 numbered = list(enumerate(batches, start=self.done))
                 made = ahead(
-                    lambda item: self._batch(grouper, *item), numbered,
+                    partial(self._batch, grouper), numbered,
                     threaded=n_threads(n_jobs) > 1,
                 )  # fmt: skip
                 for batch, rng in _shown(made, len(batches), description, epoch, self.n_epochs):
-                    self._step(batch, rng, apply)
+                    self._step(batch, rng, apply, horizon)
                     if self.done % n_batches:
                         yield None
                 loss, self.loss = self.loss / n, 0.0
@@ -176,18 +181,18 @@ class Training:
                 yield loss
 
     def _batch(
-        self, grouper: Grouper, step: int, rows: NDArray[np.int64]
+        self, grouper: Grouper, numbered: tuple[int, NDArray[np.int64]]
     ) -> tuple[Batch, np.random.Generator]:
+        step, rows = numbered
         rng = np.random.default_rng([self.seed, 2, step])
         return grouper(rows, drop=self.settings.feature_dropout, rng=rng), rng
 
-    def _step(self, batch: Batch, rng: np.random.Generator, apply: Any) -> None:
+    def _step(self, batch: Batch, rng: np.random.Generator, apply: Any, horizon: int) -> None:
         A = self.group.wide(self.layer.product(batch, apply))
         outcome = self.network.learn(A, batch.rows, rng, apply)
         if not outcome.is_finite:
             raise LossOverflowError
-        rate = float(self.rates[self.done])
-        pace = self.layer.update(batch, self.group.part(outcome.first), rate, apply)
+        pace = self.layer.update(batch, self.group.part(outcome.first), apply, horizon=horizon)
         self.network.update(outcome.dense, pace, apply)
         self.loss += outcome.loss
 
