@@ -69,6 +69,8 @@ _REGRESSORS: dict[str, Any] = {
     "mlp": MLPRegressor,
     "softmax": SoftmaxRegressor,
 }
+#: Those that label profiles are added to unless one says no.
+_PROFILED = ("auto", "mlp")
 
 
 @saved_as("classifier")
@@ -111,8 +113,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         the model.
     profiles : bool or "auto"
         Whether label profiles are added to the scores of a regressor of ours, weighed on rows held out
-        as with ``regressor="auto"``, which is what ``"auto"`` restricts them to. Needs 1,000 rows and
-        257 features, none of them negative.
+        as with ``regressor="auto"``. ``"auto"``: with that and with ``"mlp"``. Needs 1,000 rows and 257
+        features, none of them negative.
     neighbours : bool or "auto"
         Whether the eight best labels of a row are scored anew by how like the nearest training row of
         each is (`locole.neighbours.Neighbours`), which keeps the training rows in the model. ``"auto"``:
@@ -306,7 +308,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                     Problem(sp.csr_array(X), targets, weight),
                     decoder,
                     self._experts(regressor, X, n_rows, known.size, seed),
-                    profiled=self.profiles is True or self.profiles == self.regressor == "auto",
+                    profiled=self._is_profiled,
                     neighboured=self.neighbours,
                     seed=seed,
                     n_jobs=self.n_jobs,
@@ -456,7 +458,10 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             if value is True:
                 asked.append(f"{name}=True")
         if not asked:
-            return self.regressor == "auto" and not growing and is_worth_it(X, weight)
+            is_wanted = self.regressor == "auto" or (
+                self._is_profiled and suit_profiles(sp.csr_array(X))
+            )
+            return is_wanted and not growing and is_worth_it(X, weight)
         if growing or isinstance(regressor, RegressorAdapter):
             raise LocoleError(
                 f"{asked[0]} needs a regressor of locole's own and a first fit with all labels: "
@@ -467,6 +472,12 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if self.profiles is True and not suit_profiles(sp.csr_array(X)):
             raise LocoleError("profiles=True needs features that are not negative: leave it out.")
         return True
+
+    @property
+    def _is_profiled(self) -> bool:
+        """Whether label profiles are made where features suit them."""
+        named = self.regressor if isinstance(self.regressor, str) else None
+        return self.profiles is True or (self.profiles == "auto" and named in _PROFILED)
 
     def _experts(
         self, regressor: TargetRegressor, X: Any, n_rows: int, n_classes: int, seed: int

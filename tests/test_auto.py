@@ -20,6 +20,7 @@ from locole.profiles import Profiles
 from locole.regressors import (
     BlendRegressor,
     ElasticNetRegressor,
+    MLPRegressor,
     SoftmaxRegressor,
     weigh_features,
 )
@@ -440,6 +441,20 @@ def test_profiles_are_added_to_a_named_regressor():
     assert alone.choice_ == ""
     found = (both.score(DATA.X_test, DATA.y_test), alone.score(DATA.X_test, DATA.y_test))
     assert found[0] > found[1] - 0.02
+
+
+def test_networks_by_name_have_profiles():
+    both = LocoleClassifier(regressor="mlp").fit(X, y)
+    assert both.profile_weight_ > 0
+    assert both.choice_.startswith("mlp ")
+    for alone in (
+        LocoleClassifier(regressor="mlp", profiles=False).fit(X, y),
+        LocoleClassifier(regressor="mlp").fit(-X, y),
+        LocoleClassifier(regressor="mlp").fit(X[:200], y[:200]),
+        LocoleClassifier(regressor=MLPRegressor(epochs=1)).fit(X, y),
+    ):
+        assert alone.profiles_ is None
+        assert isinstance(alone.regressor_, MLPRegressor)
 
 
 def test_a_regressor_of_ones_own_is_named_by_its_class():
