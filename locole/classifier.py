@@ -6,6 +6,7 @@ import copy
 import os
 import sys
 import warnings
+from functools import partial
 from types import NoneType
 from typing import Any, ClassVar, Literal, Self
 
@@ -66,7 +67,7 @@ _RECALL_ROWS = 512
 _REGRESSORS: dict[str, Any] = {
     "auto": ElasticNetRegressor,  # for small problems; otherwise see `locole.auto`
     "elastic_net": ElasticNetRegressor,
-    "mlp": MLPRegressor,
+    "mlp": partial(MLPRegressor, "labels"),
     "softmax": SoftmaxRegressor,
 }
 #: Those that label profiles are added to unless one says no.
@@ -93,8 +94,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Dimension for an embedding given by name; by default the family's choice.
     regressor : str or estimator
         ``"elastic_net"`` (squared loss, the paper's), ``"softmax"`` (cross-entropy over all labels),
-        ``"mlp"`` (a network; needs torch), or any multi-output regressor of scikit-learn's kind, also a
-        Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, the softmax if there
+        ``"mlp"`` (a network by softmax; needs torch), or any multi-output regressor of scikit-learn's
+        kind, also a Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, the softmax if there
         are ten rows for each label (alone from a hundred on, for features of texts), and label profiles
         if X has no negative entries, and weighs them by how likely they make the labels of up to 2,000
         rows held out, which they learn afterwards; ``choice_`` says what came out. With fewer than

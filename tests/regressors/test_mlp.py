@@ -121,6 +121,7 @@ def test_by_name():
     X, y = words(n_samples=600)
     classifier = LocoleClassifier("kerdock", regressor="mlp").fit(X[:500], y[:500])
     assert isinstance(classifier.regressor_, MLPRegressor)
+    assert classifier.regressor_.settings_["loss"] == "softmax"
     assert classifier.score(X[500:], y[500:]) > 0.5
 
 
@@ -476,7 +477,7 @@ def test_importing_the_package_does_not_import_torch():
 @pytest.mark.parametrize(
     ("parameters", "part"),
     [
-        ({"recipe": "lshtc2"}, "unknown recipe 'lshtc2': take one of default, lshtc1"),
+        ({"recipe": "lshtc2"}, "unknown recipe 'lshtc2': take one of default, labels, lshtc1"),
         ({"recipe": None}, "unknown recipe None"),
         ({"hidden": 0}, "hidden must be a whole number of at least 1, not 0"),
         ({"hidden": ()}, "hidden is empty"),

@@ -50,15 +50,17 @@ class MLPRegressor(TargetRegressor):
 
     Parameters
     ----------
-    recipe : {"default", "lshtc1", "dmoz", "odp", "odp_code"}
-        Settings by name: ours, or those of the paper for its three data sets (``"odp_code"``: the sizes
-        in its authors' code). All parameters below that are None are the recipe's.
+    recipe : {"default", "labels", "lshtc1", "dmoz", "odp", "odp_code"}
+        Settings by name: ours by squared loss, for any targets, and by softmax, which
+        ``LocoleClassifier(regressor="mlp")`` takes; or those of the paper for its three data sets
+        (``"odp_code"``: the sizes in its authors' code). All parameters below that are None are the
+        recipe's.
     hidden : int or sequence of int
         Units of each hidden layer.
     batch_size : int
         Rows of a step.
     epochs : int
-        Passes over the rows. The default recipe makes four, or as many as 500 steps take.
+        Passes over the rows. Ours are four, or as many as 500 steps take.
     learning_rate : float
         Of Adamax: how far a weight may move in a step, at most.
     schedule : {"constant", "step", "cosine", "linear"}
