@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -336,7 +336,7 @@ def recipes(record: dict[str, Any]) -> str:
         if not runs:
             return "–"
         cpu = statistics.mean(r["fit_cpu_s"] for r in runs)
-        return f"{_spread([100 * r['accuracy'] for r in runs])} ({cpu:.0f} s, {len(runs)})"
+        return f"{_percents(r['accuracy'] for r in runs)} ({cpu:.0f} s, {len(runs)})"
 
     rows = [[f"`{name}`", *(cell(cells.get(x, [])) for x in sets)] for name, cells in found.items()]
     return markdown(["recipe", *sets], rows)
@@ -357,7 +357,7 @@ def paper_network(record: dict[str, Any]) -> str:
     rows = [
         [
             names.get(outputs, outputs),
-            _spread([100 * run["accuracy"] for run in runs]),
+            _percents(run["accuracy"] for run in runs),
             _percent(mean(runs, "accuracy_at_5")),
             f"{mean(runs, 'fit_wall_s'):.0f}",
             f"{mean(runs, 'fit_cpu_s'):.0f}",
@@ -370,8 +370,9 @@ def paper_network(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
-def _spread(values: list[float]) -> str:
-    """Mean ± standard deviation."""
+def _percents(shares: Iterable[float]) -> str:
+    """Mean ± standard deviation in percent."""
+    values = [100 * share for share in shares]
     spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.1f}{spread}"
 
