@@ -95,11 +95,11 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     regressor : str or estimator
         ``"elastic_net"`` (squared loss, the paper's), ``"softmax"`` (cross-entropy over all labels),
         ``"mlp"`` (a network by softmax; needs torch), or any multi-output regressor of scikit-learn's
-        kind, also a Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, the softmax if there
-        are ten rows for each label (alone from a hundred on, for features of texts), and label profiles
-        if X has no negative entries, and weighs them by how likely they make the labels of up to 2,000
-        rows held out, which they learn afterwards; ``choice_`` says what came out. With fewer than
-        1,000 rows or 257 features it is the elastic net alone.
+        kind, also a Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, the
+        softmax if there are ten rows for each label (alone from a hundred on, for features of texts),
+        and label profiles if X has no negative entries, and weighs them by how likely they make the
+        labels of up to 2,000 rows held out, which they learn afterwards; ``choice_`` says what came
+        out. With fewer than 1,000 rows or 257 features it is the elastic net alone.
     decoder : str or Decoder
         ``"auto"`` picks the fastest exact one; see `locole.decoders.decode`.
     random_state : int, RandomState instance or None
