@@ -16,6 +16,7 @@ from locole.blocks import workers
 from locole.exceptions import LocoleError
 from locole.regressors.mlp.batches import Foresight, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, choose_device
+from locole.regressors.mlp.memory import momenta
 from locole.regressors.mlp.momentum import BETAS, EPS, IdleMomentum
 from locole.regressors.mlp.schedule import rates
 from locole.regressors.mlp.sparse_layer import SparseLayer
@@ -205,6 +206,29 @@ def test_few_places_are_taken():
     assert np.isnan(layer.M).all()
     expected, _ = dense_torch(steps, weights(0, d, 16))
     np.testing.assert_allclose(layer.W, expected, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("settles", [False, True])
+def test_as_many_places_are_taken_as_foretold(settles):
+    """Features as frequent as words, two epochs of 400 steps."""
+    rng = np.random.default_rng(0)
+    often = 1 / (np.arange(20_000) + 10)
+    at = np.arange(4000).repeat(20), rng.choice(20_000, 80_000, p=often / often.sum())
+    X = sp.csr_array((np.ones(80_000, dtype=np.float32), at), shape=(4000, 20_000))
+    orders = Orders(4000, 10, seed=0)
+    layer = SparseLayer(weights(0, 20_000, 16), rates=np.full(800, 1e-3))
+    foresight, most = Foresight(X, orders, 2), 0
+    for epoch in (0, 1):
+        grouper = Grouper(X, foresight.epoch(epoch))
+        for rows in orders.epoch(epoch):
+            layer.update(
+                grouper(rows), np.zeros((10, 16)), map,
+                horizon=400 * (epoch + 1) if settles else None,
+            )  # fmt: skip
+            most = max(most, np.count_nonzero(layer.places >= 0))
+    counts = np.bincount(X.indices, minlength=20_000)
+    assert 0.8 < momenta(counts, 400, settles=settles) / most < 1.1
+    assert len(layer.state()["M"]) <= most < 0.6 * np.count_nonzero(counts)
 
 
 def test_weights_at_the_horizon_are_those_of_that_step():
