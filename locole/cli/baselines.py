@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import locole.baselines
+from locole.cli.settings import parameters
 from locole.cli.training import check_seed
 from locole.exceptions import LocoleError
 from locole.io.state import kind_of
@@ -37,31 +36,13 @@ def make_baseline(
     check_seed(seed)
     classes = _baselines()
     if name not in classes:
-        if name == "locole":
-            raise LocoleError("--set is for baselines: name one by --model, or leave it out.")
         names = ", ".join(classes)
         raise LocoleError(f"unknown model {name!r}: take locole or one of {names}.")
     for option, value in typed.items():
         if value not in (None, "auto"):
             raise LocoleError(f"the model {name} has no --{option}: leave it out.")
-    return classes[name](**_parameters(name, classes[name], settings, seed=seed, jobs=jobs))
-
-
-def _parameters(
-    name: str, made: Any, settings: Sequence[str], *, seed: int, jobs: int
-) -> dict[str, Any]:
-    known = inspect.signature(made).parameters
-    ready = {"random_state": seed, "n_jobs": jobs, "verbose": 1}
-    values = {key: value for key, value in ready.items() if key in known}
-    for setting in settings:
-        key, value = _setting(setting)
-        if key in ready:
-            raise LocoleError(f"{key} is no setting: there are --seed and --jobs for it.")
-        if key not in known:
-            names = ", ".join(key for key in known if key not in ready) or "none"
-            raise LocoleError(f"the model {name} has no setting {key!r}; it has {names}.")
-        values[key] = value
-    return values
+    made = classes[name]
+    return made(**parameters(f"the model {name}", made, settings, seed=seed, jobs=jobs))
 
 
 def _baselines() -> dict[str, Any]:
@@ -69,13 +50,3 @@ def _baselines() -> dict[str, Any]:
     classes = [getattr(locole.baselines, name) for name in locole.baselines.__all__]
     kinds = {kind_of(made()): made for made in classes if made is not locole.baselines.Baseline}
     return {str(kind).removeprefix("baseline."): made for kind, made in kinds.items()}
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise LocoleError(f"--set takes NAME=VALUE, not {text!r}.")
-    try:
-        return name, json.loads(value)
-    except (ValueError, RecursionError):
-        return name, value

@@ -27,6 +27,7 @@ EXAMPLES = (
     "locole fit train.tsv -o model --test test.tsv",
     "locole fit train.csv -o model --text-column title --label-column category",
     "locole fit train.svm -o model --embedding kerdock --dim 256 --storage float16",
+    "locole fit train.tsv -o model --regressor mlp --set hidden=1024 --set epochs=5",
     "locole fit train.tsv -o model --model centroids",
 )
 
@@ -44,11 +45,22 @@ def fit(
     ] = "locole",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Parameter of a baseline; any number."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Parameter of the baseline or regressor; any number.",
+        ),
     ] = None,
     embedding: Annotated[str, typer.Option(help="Which vectors stand for labels.")] = "auto",
     dim: Annotated[int | None, typer.Option(help="Entries of a label's vector.")] = None,
-    regressor: Annotated[str, typer.Option(help="How to learn the vectors.")] = "auto",
+    regressor: Annotated[str, typer.Option(help="auto, elastic_net, softmax or mlp.")] = "auto",
+    profiles: Annotated[
+        bool | None,
+        typer.Option(
+            "--profiles/--no-profiles",
+            help="Add label profiles; by default with auto, and with mlp if there is no --set.",
+        ),
+    ] = None,
     l1: Annotated[float | None, typer.Option(help="Penalty of the elastic net.")] = None,
     l2: Annotated[float | None, typer.Option(help="Penalty; by default it is chosen.")] = None,
     passes: Annotated[int | None, typer.Option(help="Passes over the data, at most.")] = None,
@@ -84,8 +96,8 @@ def fit(
 
     --l1, --l2, --passes and --storage are the regressor's, and choose the elastic net alone unless
     --regressor names another one. --model trains one of the systems that locole is compared with
-    instead, whose parameters are given by --set. --engine ray learns the elastic net, a network or
-    ppd_sparse on the nodes of a Ray cluster, with the same result.
+    instead. --set gives parameters of that, or of the regressor that is named. --engine ray learns the
+    elastic net, a network or ppd_sparse on the nodes of a Ray cluster, with the same result.
     """
     from locole.cli.engines import set_engine
     from locole.cli.steps import Steps
@@ -99,12 +111,16 @@ def fit(
 
     check_output(output, force=force)
     options = {"l1": l1, "l2": l2, "passes": passes, "storage": storage}
-    if kind == "locole" and not settings:
-        classifier = make_classifier(embedding, dim, regressor, options, seed=seed, jobs=jobs)
+    if kind == "locole":
+        classifier = make_classifier(
+            embedding, dim, regressor, options, settings=settings or (), profiles=profiles,
+            seed=seed, jobs=jobs,
+        )  # fmt: skip
     else:
         from locole.cli.baselines import make_baseline
 
         typed = {"embedding": embedding, "dim": dim, "regressor": regressor, **options}
+        typed["profiles"] = profiles
         classifier = make_baseline(kind, settings or [], typed, seed=seed, jobs=jobs)
     texts = TextOptions(analyzer, min_df, hash_size)
     check_settings(classifier, texts)

@@ -13,6 +13,7 @@ import locole.regressors
 from locole.classifier import LocoleClassifier
 from locole.cli.examples import read_training
 from locole.cli.options import Reading
+from locole.cli.settings import parameters
 from locole.cli.show import amount
 from locole.cli.steps import Steps
 from locole.exceptions import LocoleError
@@ -72,7 +73,15 @@ def check_settings(classifier: Any, texts: TextOptions) -> None:
     X = features.fit_transform(["a b", "a c", "b d", "c d"])
     trial = clone(classifier)
     regressor = getattr(trial, "regressor", "")
-    _silence(trial, *([] if isinstance(regressor, str) else [regressor]))
+    if trial.get_params().get("profiles") is True:
+        # Next to nothing has no use for them.
+        trial.set_params(profiles="auto")
+    for part in (trial, regressor):
+        if not isinstance(part, str):
+            _silence(part)
+            if "checkpoint" in part.get_params(deep=False):
+                # The folder is for the fit itself.
+                part.set_params(checkpoint=None)
     trial.fit(X, [0, 0, 1, 1])
 
 
@@ -93,10 +102,14 @@ def make_classifier(
     regressor: str,
     options: dict[str, Any],
     *,
+    settings: Sequence[str] = (),
+    profiles: bool | None = None,
     seed: int,
     jobs: int,
 ) -> LocoleClassifier:
     """Make a classifier from what was typed; options that are None are left to the regressor.
+
+    Settings like ``hidden=64`` are the regressor's, which must be named.
 
     Examples
     --------
@@ -104,18 +117,23 @@ def make_classifier(
     ElasticNetRegressor(l2=0.5, verbose=1)
     """
     check_seed(seed)
+    if settings and regressor == "auto":
+        raise LocoleError(
+            "--set is for a baseline or a regressor: name one by --model or --regressor, or leave it."
+        )
     given = {name: value for name, value in options.items() if value is not None}
     return LocoleClassifier(
         embedding=embedding,
         dim=dim,
-        regressor=_regressor(regressor, given, seed) if given else regressor,
+        regressor=_regressor(regressor, given, settings, seed) if given or settings else regressor,
+        profiles="auto" if profiles is None else profiles,
         random_state=seed,
         n_jobs=jobs,
         verbose=1,
     )
 
 
-def _regressor(name: str, given: dict[str, Any], seed: int) -> Any:
+def _regressor(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:
     """Regressor of that name with these parameters, if it has them."""
     chosen = "elastic_net" if name == "auto" else name
     kinds = {kind.lower(): kind for kind in locole.regressors.__all__}
@@ -123,13 +141,14 @@ def _regressor(name: str, given: dict[str, Any], seed: int) -> Any:
     if kind is None:
         return name  # the classifier says which names there are
     known = inspect.signature(kind).parameters
-    values = {}
+    values = {"recipe": "labels"} if chosen == "mlp" else {}
+    values |= parameters(f"the regressor {chosen}", kind, settings, seed=seed, jobs=None)
     for option, value in given.items():
         parameter = next((name for name in _PARAMETERS[option] if name in known), None)
         if parameter is None:
             raise LocoleError(f"the regressor {chosen} has no --{option}: leave it out.")
         values[parameter] = value
-    return kind(**values, random_state=seed, verbose=1)
+    return kind(**values)
 
 
 def train_model(

@@ -100,7 +100,10 @@ def test_settings_are_json_or_texts(settings):
     ("words", "part"),
     [
         (["--model", "forest"], "unknown model 'forest': take locole or one of"),
-        (["--set", "passes=3"], "--set is for baselines"),
+        (["--set", "passes=3"], "--set is for a baseline or a regressor: name one by --model or"),
+        (["--regressor", "mlp", "--set", "depth=3"], "the regressor mlp has no setting 'depth'"),
+        (["--regressor", "mlp", "--set", "hidden=0"], "hidden must be a whole number of at least"),
+        (["--model", "centroids", "--profiles"], "the model centroids has no --profiles"),
         (["--model", "centroids", "--set", "passes"], "NAME=VALUE, not 'passes'"),
         (["--model", "centroids", "--set", "depth=3"], "no setting 'depth'; it has none"),
         (["--model", "centroids", "--set", "n_jobs=3"], "there are --seed and --jobs for it"),

@@ -202,6 +202,25 @@ def test_softmax_and_fewer_bits(run, folder):
     assert (regressor.epochs, regressor.storage) == (2, "float16")
 
 
+def test_parameters_of_a_network(run, folder):
+    """Also a checkpoint, which is of the fit and not of the trial of the settings before it."""
+    words = ["--set", "hidden=[24, 8]", "--set", "epochs=2", "--set", "checkpoint=state"]
+    run("fit", "train.tsv", "-o", "network", "--regressor", "mlp", *words)
+    network = locole.load(folder / "network").classifier_.regressor_
+    assert network.settings_["hidden"] == (24, 8)
+    assert network.settings_["loss"] == "softmax"
+    assert len(network.history_) == 2
+    assert (folder / "state" / "manifest.json").exists()
+
+
+def test_profiles_on_demand(run, folder):
+    done = run("fit", "train.tsv", "-o", "both", "--regressor", "softmax", "--profiles")
+    assert done.code == 2
+    assert "profiles=True needs 1,000 rows and 257 features" in done.err
+    run("fit", "train.tsv", "-o", "alone", "--no-profiles")
+    assert locole.load(folder / "alone").classifier_.profiles is False
+
+
 def test_standard_input(shell, folder):
     done = shell("locole fit - --format tsv -o model < train.tsv")
     assert done.code == 0, done.err
