@@ -20,6 +20,7 @@ from locole.kernels.simd import (
 )
 
 __all__ = [
+    "TINY",
     "adamax",
     "add_product",
     "change_places",
@@ -29,8 +30,8 @@ __all__ = [
     "update_rows",
 ]
 
-# Added and taken away again, it makes zeros of numbers so small that arithmetic with them is slow.
-_TINY = 1e-25
+#: Added and taken away again, it makes zeros of numbers so small that arithmetic with them is slow.
+TINY = 1e-25
 
 
 @kernel
@@ -168,7 +169,7 @@ def update_rows(
     for them.
     """
     is_own = U.size == W.size
-    one, tiny = broadcast(eps / eps), broadcast(G.dtype.type(_TINY))
+    one, tiny = broadcast(eps / eps), broadcast(G.dtype.type(TINY))
     part, fade, pace = one - broadcast(betas[0]), broadcast(betas[1]), broadcast(rate)
     floor, zero = broadcast(eps), zeros(G)
     for s in range(lo, hi):
@@ -253,8 +254,8 @@ def settle_rows(rows, places, W, M, U, idle, width):
 @kernel
 def adamax(w, m, u, g, betas, eps, rate):
     """Take one step of Adamax on ordinary arrays, in place."""
-    part = w.dtype.type(1) - betas[0]
+    part, tiny = w.dtype.type(1) - betas[0], w.dtype.type(TINY)
     for i in range(w.size):
-        m[i] += part * (g[i] - m[i])
+        m[i] = m[i] + part * (g[i] - m[i]) + tiny - tiny
         u[i] = max(betas[1] * u[i], abs(g[i]) + eps)
         w[i] -= rate * (m[i] / u[i])

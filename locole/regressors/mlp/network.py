@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from locole.blocks import slices
-from locole.kernels.sparse_layer import adamax
+from locole.kernels.sparse_layer import TINY, adamax
 from locole.regressors.mlp.group import ALONE, Alone
 from locole.regressors.mlp.momentum import BETAS, EPS
 from locole.regressors.mlp.shape import NORM_EPS, Arrays, Shape
@@ -36,6 +36,7 @@ _MOMENTUM = 0.1
 _QUIET = np.errstate(over="ignore", invalid="ignore")
 _BETAS = np.array(BETAS, dtype=np.float32)
 _EPS = np.float32(EPS)
+_TINY = np.float32(TINY)
 
 #: From points and rows to losses and their gradients.
 Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]
@@ -223,7 +224,8 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:
         H, V = (tensor.detach().numpy() for tensor in ctx.saved_tensors)
-        G = slopes[0].numpy()
+        # Without numbers so small that arithmetic with them is slow: labels that are out of question.
+        G = slopes[0].numpy() + _TINY - _TINY
         back = ctx.share.product(V.T, G.T).T
         return _tensor(back), _tensor(ctx.share.product(G.T, H)), None
 
