@@ -14,7 +14,8 @@ from same import assert_same_bits
 
 from locole.embeddings import Gaussian, Kerdock, Nelson
 from locole.regressors.mlp.device import DeviceLayer, DeviceNetwork
-from locole.regressors.mlp.network import one_thread
+from locole.regressors.mlp.group import ALONE
+from locole.regressors.mlp.network import _Product, _Share, one_thread
 from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.schedule import rates
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
@@ -247,6 +248,22 @@ def test_the_device_network_takes_the_same_steps(case):
     before = {name: array.copy() for name, array in other.arrays.items()}
     other.network.pull()
     assert_same_bits(other.arrays, before)
+
+
+def test_tiny_gradients_are_none():
+    """Labels that are out of question have gradients that arithmetic is a hundred times slower with."""
+    H, V = (torch.randn(4, 8, requires_grad=True) for _ in range(2))
+    for size in (1e-40, 1e-6):
+        slope = size * torch.rand(4, 4)
+        out = _Product.apply(H, V, _Share(map, ALONE))
+        found = torch.autograd.grad(out, (H, V), slope)
+        expected = torch.autograd.grad(H @ V.T, (H, V), slope)
+        for ours, theirs in zip(found, expected, strict=True):
+            if size == 1e-40:
+                assert (ours == 0).all()
+                assert (theirs != 0).any()
+            else:
+                torch.testing.assert_close(ours, theirs)
 
 
 # --- shapes and schedules ---
