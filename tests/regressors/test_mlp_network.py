@@ -226,7 +226,7 @@ def test_dropout_leaves_out_its_part_and_keeps_the_mean():
     settings = dataclasses.replace(CASES["free points"], hidden=(4000,), dropout=0.25)
     training = make_training(EMBEDDINGS[0], settings)
     seen = []
-    training.network._product = lambda H, V, apply: seen.append(H) or H @ V.T
+    training.network._product = lambda H, V, apply, name=None: seen.append(H) or H @ V.T
     A = np.ones((3, training.shape.width), dtype=np.float32)
     training.network.learn(A, np.arange(3), np.random.default_rng(0), map)
     H = seen[0].detach().numpy()

@@ -127,7 +127,7 @@ def test_gradients_are_finite_differences(case):
     with one_thread():
         outcome = training.network.learn(A, rows, rng, map)
     G = torch.from_numpy(training.arrays["vectors"].astype(np.float64))
-    training.network._product = lambda H, V, apply: H @ V.T
+    training.network._product = lambda H, V, apply, name=None: H @ V.T
     Z = training.network._points(torch.from_numpy(A), rng, map).detach().double()
     y = torch.from_numpy(Y_WORDS[rows])
     towards, values = torch.from_numpy(rng.standard_normal((40, 16))), []

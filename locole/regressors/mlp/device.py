@@ -126,7 +126,7 @@ class DeviceNetwork(Network):
     def _leaf(self, A: Any) -> Any:
         return A.detach().requires_grad_()
 
-    def _product(self, H: Any, V: Any, apply: Any) -> Any:
+    def _product(self, H: Any, V: Any, apply: Any, name: str | None = None) -> Any:
         return H @ V.T
 
     def update(self, gradients: dict[str, Any], pace: float, apply: Any) -> None:

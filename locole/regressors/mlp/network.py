@@ -102,6 +102,8 @@ class Network:
         self.tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         for name in learnt:
             self.tensors[name].requires_grad_()
+        # Gradients of weights: memory that is new in each step costs more than what is computed into it.
+        self._rooms = {name: np.empty_like(arrays[name]) for name in learnt if name[:6] == "weight"}
 
     def learn(self, A: Any, rows: NDArray, rng: np.random.Generator, apply: Any) -> Outcome:
         """Loss and gradients of a batch, whose rows times the first layer are A."""
@@ -167,15 +169,17 @@ class Network:
             H = functional.relu(H)
             if self.dropout > 0:
                 H = H * _mask(H.shape, self.dropout, rng).to(H.device)
-            H = self._product(H, t[f"weight{i}"], apply) + t[f"bias{i}"]
+            H = self._product(H, t[f"weight{i}"], apply, f"weight{i}") + t[f"bias{i}"]
         if shape.skip:
             H = H + A[:, shape.hidden[0] : shape.first_columns]
         if shape.normalise:
             H = functional.normalize(H, dim=1)
         return H * t["log_scale"].exp() if shape.scaled else H
 
-    def _product(self, H: Any, V: Any, apply: Any) -> Any:
-        return _Product.apply(H, V, _Share(apply, self.group))
+    def _product(self, H: Any, V: Any, apply: Any, name: str | None = None) -> Any:
+        """``H @ V.T``; the gradient of what has a name is used up when the next one is computed."""
+        room = None if name is None else self._rooms[name]
+        return _Product.apply(H, V, _Share(apply, self.group), room)
 
     def _losses(self, Z: NDArray, rows: NDArray, apply: Any) -> tuple[NDArray, NDArray]:
         losses, gradients = np.empty(len(Z)), np.empty_like(Z)
@@ -216,9 +220,11 @@ class _Product(torch.autograd.Function):
     """``H @ V.T`` and its gradients, in blocks of units."""
 
     @staticmethod
-    def forward(ctx: Any, H: Any, V: Any, share: _Share) -> Any:
+    def forward(
+        ctx: Any, H: Any, V: Any, share: _Share, room: NDArray[np.float32] | None = None
+    ) -> Any:
         ctx.save_for_backward(H, V)
-        ctx.share = share
+        ctx.share, ctx.room = share, room
         return _tensor(share.product(V.detach().numpy(), H.detach().numpy().T).T)
 
     @staticmethod
@@ -227,7 +233,7 @@ class _Product(torch.autograd.Function):
         # Without numbers so small that arithmetic with them is slow: labels that are out of question.
         G = slopes[0].numpy() + _TINY - _TINY
         back = ctx.share.product(V.T, G.T).T
-        return _tensor(back), _tensor(ctx.share.product(G.T, H)), None
+        return _tensor(back), _tensor(ctx.share.product(G.T, H, ctx.room)), None, None
 
 
 def _tensor(array: NDArray) -> Any:
@@ -240,9 +246,10 @@ class _Share(NamedTuple):
     apply: Any
     group: Alone
 
-    def product(self, left: NDArray, right: NDArray) -> NDArray:
-        """``left @ right``, in blocks of rows."""
-        out = np.empty((left.shape[0], right.shape[1]), dtype=np.float32)
+    def product(self, left: NDArray, right: NDArray, out: NDArray | None = None) -> NDArray:
+        """``left @ right``, in blocks of rows, which is written to ``out``."""
+        if out is None:
+            out = np.empty((left.shape[0], right.shape[1]), dtype=np.float32)
 
         @_QUIET
         def fill(part: slice) -> None:
