@@ -37,7 +37,7 @@ def play(file: str, scene: str) -> dict:
     }
     done = subprocess.run(
         [sys.executable, str(HERE / file), scene],
-        env=environment, capture_output=True, text=True, timeout=240, check=False,
+        env=environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     # Killed processes may take a moment to go.

@@ -88,7 +88,7 @@ def momenta(counts: NDArray[np.int64], n_batches: int, *, settles: bool = False)
     Of 1,000 features in one row each and 10 in every second row, with 500 steps an epoch:
 
     >>> momenta(np.array([1] * 1000 + [25_000] * 10), 500)
-    28
+    25
     """
     x = FADED * -np.expm1(-counts / n_batches)
     there = -np.expm1(-x) if settles else 1 - (1 + x) * np.exp(-x)
