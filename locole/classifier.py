@@ -55,7 +55,7 @@ from locole.regressors.base import all_or_nothing
 from locole.rows import sliceable, take
 from locole.targets import Targets
 
-__all__ = ["LocoleClassifier"]
+__all__ = ["REGRESSORS", "LocoleClassifier"]
 
 # Rows whose points exist at a time.
 _BLOCK_ROWS = 1024
@@ -64,10 +64,11 @@ _GROWING_DIM = 512
 # Rows on which an inexact decoder is compared with the exact one.
 _RECALL_ROWS = 512
 
-_REGRESSORS: dict[str, Any] = {
+#: Regressors by name.
+REGRESSORS: dict[str, Any] = {
     "auto": ElasticNetRegressor,  # for small problems; otherwise see `locole.auto`
     "elastic_net": ElasticNetRegressor,
-    "mlp": partial(MLPRegressor, "labels"),
+    "mlp": partial(MLPRegressor, recipe="labels"),
     "softmax": SoftmaxRegressor,
 }
 #: Those that label profiles are added to unless one says no.
@@ -437,11 +438,11 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 regressor.set_params(n_jobs=self.n_jobs)
             return self._with_engine(regressor)
         if isinstance(regressor, str):
-            if regressor in _REGRESSORS:
-                kind = _REGRESSORS[regressor]
+            if regressor in REGRESSORS:
+                kind = REGRESSORS[regressor]
                 settings = {"n_jobs": self.n_jobs, "verbose": self.verbose}
                 return self._with_engine(kind(random_state=seed, **settings))
-            names = ", ".join(_REGRESSORS)
+            names = ", ".join(REGRESSORS)
             raise LocoleError(f"unknown regressor {regressor!r}: take {names} or an estimator.")
         if hasattr(regressor, "fit") and hasattr(regressor, "predict"):
             return self._with_engine(RegressorAdapter(regressor))

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, overload
 
 from sklearn.base import clone
 
-import locole.regressors
-from locole.classifier import LocoleClassifier
+from locole.classifier import REGRESSORS, LocoleClassifier
 from locole.cli.examples import read_training
 from locole.cli.options import Reading
 from locole.cli.settings import parameters
@@ -136,13 +135,11 @@ def make_classifier(
 def _regressor(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:
     """Regressor of that name with these parameters, if it has them."""
     chosen = "elastic_net" if name == "auto" else name
-    kinds = {kind.lower(): kind for kind in locole.regressors.__all__}
-    kind = getattr(locole.regressors, kinds.get(f"{chosen.replace('_', '')}regressor", ""), None)
-    if kind is None:
+    if chosen not in REGRESSORS:
         return name  # the classifier says which names there are
+    kind = REGRESSORS[chosen]
     known = inspect.signature(kind).parameters
-    values = {"recipe": "labels"} if chosen == "mlp" else {}
-    values |= parameters(f"the regressor {chosen}", kind, settings, seed=seed, jobs=None)
+    values = parameters(f"the regressor {chosen}", kind, settings, seed=seed, jobs=None)
     for option, value in given.items():
         parameter = next((name for name in _PARAMETERS[option] if name in known), None)
         if parameter is None:
