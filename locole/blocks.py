@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numbers
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -17,6 +18,7 @@ from locole.progress import track
 
 __all__ = ["map_blocks", "n_threads", "one_blas_thread", "slices", "workers"]
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -65,12 +67,38 @@ def workers(n_jobs: int | None) -> Iterator[Callable[[Callable[[Any], T], list[A
         with one_blas_thread():
             yield map
         return
-    with one_blas_thread(), ThreadPoolExecutor(threads, initializer=one_blas_thread) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(threads - 1, initializer=one_blas_thread) as pool:
+        yield partial(_share, pool, threads)
+
+
+def _share(
+    pool: ThreadPoolExecutor, threads: int, function: Callable[[S], T], items: Iterable[S]
+) -> Iterator[T]:
+    """``map`` by the threads of the pool and the caller's own, which has nothing else to do.
+
+    Each takes the next item when it is done with one: no thread waits for another, nor wakes one.
+    """
+    items = list(items)
+    left, due = iter(range(len(items))), 0
+    results: dict[int, T] = {}
+
+    def work() -> Iterator[None]:
         try:
-            yield pool.map
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+            for i in left:
+                results[i] = function(items[i])
+                yield
+        finally:
+            deque(left, maxlen=0)  # whoever fails stops all
+
+    others = [pool.submit(deque, work(), 0) for _ in range(min(threads, len(items)) - 1)]
+    for _ in work():
+        while due in results:
+            yield results.pop(due)
+            due += 1
+    for other in others:
+        other.result()
+    for i in range(due, len(items)):
+        yield results.pop(i)
 
 
 def one_blas_thread() -> Any:
