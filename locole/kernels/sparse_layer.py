@@ -22,11 +22,13 @@ from locole.kernels.simd import (
 __all__ = [
     "TINY",
     "adamax",
-    "add_product",
     "change_places",
+    "fill_product",
     "group_by_feature",
     "meet_next",
     "settle_rows",
+    "take_missed",
+    "take_rows",
     "update_rows",
 ]
 
@@ -35,42 +37,55 @@ TINY = 1e-25
 
 
 @kernel
-def group_by_feature(
-    indptr, indices, data, later, rows, kept, slots, features, following, starts, who, values
-):
-    """Entries of some rows of X, ordered by feature; returns how many features there are.
+def take_rows(indptr, indices, data, later, rows, kept, bounds, columns, values, following):
+    """Entries of some rows of X, row by row: ``bounds[i] … bounds[i+1]−1`` are those of ``rows[i]``.
 
-    Feature ``features[s]`` has the entries ``starts[s] … starts[s+1]−1``: ``values`` of the rows
-    ``rows[who]``. later : a number for each entry of X, equal for entries of one feature, which
-    becomes ``following`` of that feature; or empty. kept : which entries count, in the order of
-    rows, or empty for all. slots : (n_features,) of −1, which is left as it was. starts needs room
-    for two more than entries.
+    later : a number for each entry of X, which becomes ``following`` of that entry; or empty. kept :
+    which entries count, in the order of rows, or empty for all.
     """
-    found, entry = 0, 0
-    starts[0] = starts[1] = 0
-    for row in rows:
-        for k in range(indptr[row], indptr[row + 1]):
-            if kept.size == 0 or kept[entry]:
-                slot = slots[indices[k]]
-                if slot < 0:
-                    slot = found
-                    slots[indices[k]], features[slot], starts[slot + 2] = slot, indices[k], 0
-                    if later.size > 0:
-                        following[slot] = later[k]
-                    found += 1
-                starts[slot + 2] += 1
-            entry += 1
-    for slot in range(found):
-        starts[slot + 2] += starts[slot + 1]
-    entry = 0
+    to, entry = 0, 0
     for i in range(rows.size):
+        bounds[i] = to
         for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
             if kept.size == 0 or kept[entry]:
-                slot = slots[indices[k]]
-                to = starts[slot + 1]
-                who[to], values[to] = i, data[k]
-                starts[slot + 1] = to + 1
+                columns[to], values[to] = indices[k], data[k]
+                if later.size > 0:
+                    following[to] = later[k]
+                to += 1
             entry += 1
+    bounds[rows.size] = to
+
+
+@kernel
+def group_by_feature(bounds, columns, values, slots, features, firsts, starts, who, ordered):
+    """Order the entries of `take_rows` by feature; returns how many features there are.
+
+    Feature ``features[s]`` has the entries ``starts[s] … starts[s+1]−1``: ``ordered`` of the rows
+    ``who``; ``firsts[s]`` is the number of its first entry. slots : (n_features,) of −1, which is left
+    as it was. starts needs room for two more than entries.
+    """
+    found = 0
+    starts[0] = starts[1] = 0
+    for k in range(bounds[-1]):
+        slot = slots[columns[k]]
+        if slot < 0:
+            slot = found
+            slots[columns[k]], features[slot], firsts[slot], starts[slot + 2] = (
+                slot,
+                columns[k],
+                k,
+                0,
+            )
+            found += 1
+        starts[slot + 2] += 1
+    for slot in range(found):
+        starts[slot + 2] += starts[slot + 1]
+    for i in range(bounds.size - 1):
+        for k in range(bounds[i], bounds[i + 1]):
+            slot = slots[columns[k]]
+            to = starts[slot + 1]
+            who[to], ordered[to] = i, values[k]
+            starts[slot + 1] = to + 1
     for slot in range(found):
         slots[features[slot]] = -1
     return found
@@ -124,35 +139,68 @@ def _pull(m, u, idle):
     return m * minimum(broadcast(idle[0]) / u, broadcast(idle[1]))
 
 
-@kernel
-def add_product(features, starts, who, values, W, M, U, places, idle, width, first, last, out):
-    """``out[who] += values · w`` for all entries, in their order, with weights as they are now.
+# Columns whose sums are under way in registers.
+_PIECE = 8 * WIDTH
+# Entries between the one that is asked for and the one that is added.
+_AHEAD = 4
 
-    W, U : (n_features · width,) weights (float32, or half precision as uint16) and second moments
-    of Adamax; U may have one number for each row instead. M : first moments, ``places[s]`` being
-    whose row is that of ``features[s]``. idle : (features, 4), what the rows have missed: S, R/eps
-    and the factors of both moments. Only columns ``first … last−1`` (multiples of WIDTH) of out :
-    (rows · width,) are filled, so threads may share the columns among them.
+
+@kernel
+def fill_product(bounds, columns, values, W, width, first, last, out):
+    """``out[i] = Σ values · W[columns]`` over the entries ``bounds[i] … bounds[i+1]−1``, in their order.
+
+    W : (n_features · width,) weights, float32 or half precision as uint16. Only columns ``first …
+    last−1`` (multiples of WIDTH) of out : (rows · width,) are filled, so threads may share the
+    columns among them.
     """
-    n, is_own = features.size, U.size == W.size
-    for s in range(n):
-        row, base, m_base = features[s], features[s] * width, places[s] * width
-        after = min(s + 1, n - 1)
-        ahead, m_ahead = features[after] * width, places[after] * width
+    n, whole = columns.size, first + (last - first) // _PIECE * _PIECE
+    for o in range(first, whole, _PIECE):
+        for i in range(bounds.size - 1):
+            a = b = c = d = e = f = g = h = zeros(out)
+            for k in range(bounds[i], bounds[i + 1]):
+                coming = columns[min(k + _AHEAD, n - 1)] * width + o
+                for at in range(coming, coming + _PIECE, WIDTH):
+                    prefetch(W, at)
+                x, at = broadcast(values[k]), columns[k] * width + o
+                a, b = fma(x, load(W, at), a), fma(x, load(W, at + WIDTH), b)
+                c, d = fma(x, load(W, at + 2 * WIDTH), c), fma(x, load(W, at + 3 * WIDTH), d)
+                e, f = fma(x, load(W, at + 4 * WIDTH), e), fma(x, load(W, at + 5 * WIDTH), f)
+                g, h = fma(x, load(W, at + 6 * WIDTH), g), fma(x, load(W, at + 7 * WIDTH), h)
+            to = i * width + o
+            store(out, to, a)
+            store(out, to + WIDTH, b)
+            store(out, to + 2 * WIDTH, c)
+            store(out, to + 3 * WIDTH, d)
+            store(out, to + 4 * WIDTH, e)
+            store(out, to + 5 * WIDTH, f)
+            store(out, to + 6 * WIDTH, g)
+            store(out, to + 7 * WIDTH, h)
+    for o in range(whole, last, WIDTH):
+        for i in range(bounds.size - 1):
+            a = zeros(out)
+            for k in range(bounds[i], bounds[i + 1]):
+                a = fma(broadcast(values[k]), load(W, columns[k] * width + o), a)
+            store(out, i * width + o, a)
+
+
+@kernel
+def take_missed(
+    late, features, starts, who, values, M, U, places, idle, width, first, last, out
+):  # fmt: skip
+    """``out[who] −= values · (what w has missed)`` for the entries of the features ``features[late]``.
+
+    M : first moments, ``places[s]`` being whose row is that of ``features[s]``. U : second moments, one
+    for each weight or one for each row. idle : (features, 4), what the rows have missed: S, R/eps
+    and the factors of both moments.
+    """
+    is_own = U.size == M.size
+    for s in late:
         for o in range(first, last, WIDTH):
-            # Asked for piece by piece: all at once would wait for each other.
-            prefetch(W, ahead + o)
-            if idle[after, 0] != 0:
-                prefetch(M, m_ahead + o)
-                if is_own:
-                    prefetch(U, ahead + o)
-            w = load(W, base + o)
-            if idle[s, 0] != 0:
-                u = load(U, base + o) if is_own else broadcast(U[row])
-                w = w - _pull(load(M, m_base + o), u, idle[s])
+            u = load(U, features[s] * width + o) if is_own else broadcast(U[features[s]])
+            missed = _pull(load(M, places[s] * width + o), u, idle[s])
             for k in range(starts[s], starts[s + 1]):
                 to = who[k] * width + o
-                store(out, to, fma(broadcast(values[k]), w, load(out, to)))
+                store(out, to, fnma(broadcast(values[k]), missed, load(out, to)))
 
 
 @kernel

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.blocks import slices
-from locole.kernels.sparse_layer import group_by_feature, meet_next
+from locole.kernels.sparse_layer import group_by_feature, meet_next, take_rows
 
 __all__ = ["Batch", "Foresight", "Grouper", "Orders", "ahead"]
 
@@ -23,9 +23,11 @@ _UNKNOWN = np.empty(0, dtype=np.int32)
 
 
 class Batch(NamedTuple):
-    """Some rows of X, their entries ordered by feature."""
+    """Some rows of X, their entries row by row and feature by feature."""
 
     rows: NDArray[np.int64]
+    by_row: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
+    """Row by row: where its entries begin, their features and values."""
     features: NDArray[np.int64]
     following: NDArray[np.int64] | None
     """Step in which each feature is next met, if that is known."""
@@ -68,18 +70,31 @@ class Grouper:
         kept = _ALL
         if drop > 0 and rng is not None:
             kept = rng.random(n, dtype=np.float32) >= drop
-        features, following, who = np.empty((3, n), dtype=np.int64)
-        starts, values = np.empty(n + 2, dtype=np.int64), np.empty(n, dtype=np.float32)
-        found = group_by_feature(
-            X.indptr, X.indices, X.data, self.later, rows, kept, self._slots, features, following,
-            starts, who, values,
-        )  # fmt: skip
-        n = starts[found]
-        who, values = who[:n], values[:n]
+        bounds = np.empty(rows.size + 1, dtype=np.int64)
+        columns, following = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        values = np.empty(n, dtype=np.float32)
+        take_rows(
+            X.indptr, X.indices, X.data, self.later, rows, kept, bounds, columns, values, following
+        )
+        n = bounds[-1]
+        columns, values = columns[:n], values[:n]
         if kept.size:
             values /= np.float32(1 - drop)
-        known = following[:found] if self.later.size else None
-        return Batch(rows, features[:found], known, starts[: found + 1], who, values)
+        features, firsts, who = np.empty((3, n), dtype=np.int64)
+        starts, ordered = np.empty(n + 2, dtype=np.int64), np.empty_like(values)
+        found = group_by_feature(
+            bounds, columns, values, self._slots, features, firsts, starts, who, ordered
+        )
+        known = following[firsts[:found]] if self.later.size else None
+        return Batch(
+            rows,
+            (bounds, columns, values),
+            features[:found],
+            known,
+            starts[: found + 1],
+            who,
+            ordered,
+        )
 
 
 class Orders:

@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from locole.blocks import slices
 from locole.kernels.simd import WIDTH
-from locole.kernels.sparse_layer import add_product, change_places, settle_rows, update_rows
+from locole.kernels.sparse_layer import (
+    change_places,
+    fill_product,
+    settle_rows,
+    take_missed,
+    update_rows,
+)
 from locole.regressors.mlp.batches import Batch
 from locole.regressors.mlp.momentum import BETAS, EPS, FADED, IdleMomentum
 
@@ -69,14 +75,16 @@ class SparseLayer:
     def product(self, batch: Batch, apply: Any) -> NDArray[np.float32]:
         """Rows of the batch times the weights as dense Adamax would have them now."""
         width = self.W.shape[1]
-        out = np.zeros((batch.n_rows, width), dtype=np.float32)
+        out = np.empty((batch.n_rows, width), dtype=np.float32)
         idle, places = self._missed(batch), self.places[batch.features]
+        late = np.flatnonzero(idle[:, 0])
+        W, M, U = self._flat()
 
         def fill(part: slice) -> None:
-            add_product(
-                *batch.entries, *self._flat(), places, idle, width, part.start, part.stop,
-                out.reshape(-1),
-            )  # fmt: skip
+            columns = width, part.start, part.stop, out.reshape(-1)
+            fill_product(*batch.by_row, W, *columns)
+            if late.size:
+                take_missed(late, *batch.entries, M, U, places, idle, *columns)
 
         list(apply(fill, slices(width, _columns(width))))
         return out
