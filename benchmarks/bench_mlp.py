@@ -81,7 +81,6 @@ def run_ours(case: dict) -> dict[str, float]:
     return {
         "wall_s": float(np.median(walls[measured])),
         "cpu_s": float(np.median(cpus[measured])),
-        "best_cpu_s": float(np.quantile(cpus[measured], 0.1)),
         "peak_bytes": peak_bytes(),
         "bytes_before": before,
         "touched_rows": float(np.mean([len(steps) for steps in following[measured]])),
@@ -176,7 +175,8 @@ def show(record: dict) -> None:
         print(f"{name:34}{r['features']:10d}{1e3 * r['wall_s']:9.1f}{1e3 * r['cpu_s']:9.1f}"
               f"{r['peak_bytes'] / 1e9:7.2f}")  # fmt: skip
     print(f"{record['speedup']:.0f} times faster, {record['memory_ratio']:.2f} of the memory, "
-          f"{record['fraction_of_limit']:.0%} of the limit")  # fmt: skip
+          f"{record['fraction_of_limit']:.0%} of the limit by CPU seconds, "
+          f"{record['fraction_by_the_clock']:.0%} by the clock")  # fmt: skip
 
 
 def main() -> None:
@@ -209,7 +209,11 @@ def main() -> None:
     limit = {name: max(each[name] for each in limits) for name in limits[0]}
     record["speedup"] = record["obvious"]["wall_s"] / record["ours"]["wall_s"]
     record["memory_ratio"] = record["ours"]["peak_bytes"] / record["obvious"]["peak_bytes"]
-    record["fraction_of_limit"] = limit_s(record["ours"], limit) / record["ours"]["best_cpu_s"]
+    record["limit_cpu_s"] = limit_s(record["ours"], limit)
+    record["fraction_of_limit"] = record["limit_cpu_s"] / record["ours"]["cpu_s"]
+    # By the clock: all threads at the limit from beginning to end, none waiting for another.
+    in_threads = options.threads * record["ours"]["wall_s"]
+    record["fraction_by_the_clock"] = record["limit_cpu_s"] / in_threads
     record = {"machine": machine.describe(), "limits": limit, **record}
     show(record)
     options.output.write_text(json.dumps(record, indent=2) + "\n")
