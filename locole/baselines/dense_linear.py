@@ -34,7 +34,7 @@ def linear_outputs(
     out[:] = constant
     add_dense_product(
         X.indptr, X.indices, X.data, np.arange(X.shape[0]), W.reshape(-1), _NO_SCALES,
-        W.shape[1], out.reshape(-1),
+        W.shape[1], 0, W.shape[1], out.reshape(-1),
     )  # fmt: skip
     return out[:, :n_outputs]
 

@@ -103,8 +103,9 @@ def learn_map(
 
 def _points(X: sp.csr_array, rows: NDArray, W: NDArray[np.float32]) -> NDArray[np.float32]:
     Z = np.zeros((rows.size, W.shape[1]), dtype=np.float32)
+    width = W.shape[1]
     add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, W.shape[1], Z.reshape(-1)
+        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, 0, width, Z.reshape(-1)
     )
     return Z
 

@@ -33,7 +33,7 @@ def learn_parts(
         row, mine = order[r], means[codes[order[r]]]
         scores[:] = 0
         add_dense_product(
-            indptr, indices, data, order[r : r + 1], weights, no_scales, width, scores
+            indptr, indices, data, order[r : r + 1], weights, no_scales, width, 0, width, scores
         )
         seen[codes[row]] = min(seen[codes[row]] + 1, memory)
         best = own = 0

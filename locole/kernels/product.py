@@ -13,37 +13,65 @@ def _factor(data, indices, scales, k):
     return broadcast(data[k] * scales[indices[k]] if scales.size else data[k])
 
 
+# Rows whose common weights stay in the cache, and outputs whose sums stay in registers.
+_ROWS, _GROUP = 128, 8 * WIDTH
+# Features between the one that is added and the one whose weights are asked for.
+_AHEAD = 4
+
+
 @kernel
-def add_dense_product(indptr, indices, data, rows, weights, scales, width, out):
+def add_dense_product(indptr, indices, data, rows, weights, scales, width, first, last, out):
     """``out[i] += Σ_k data[k] · weights[indices[k]]`` for row ``rows[i]``, SIMD across outputs.
 
     weights : (features · width,) of float32, or of half precision as uint16, or of int8 to be
     multiplied by ``scales`` (features,), which is empty otherwise; out : (len(rows) · width,), width a
-    multiple of WIDTH. Four vectors of outputs at a time stay in registers while features stream by.
+    multiple of WIDTH. Only outputs ``first … last−1`` (multiples of WIDTH) are touched, so threads may
+    share the outputs among them.
     """
-    group = 4 * WIDTH
-    whole = width // group * group
-    for i in range(rows.size):
-        start, stop = indptr[rows[i]], indptr[rows[i] + 1]
-        for o in range(0, whole, group):
-            to = i * width + o
-            a, b = load(out, to), load(out, to + WIDTH)
-            c, d = load(out, to + 2 * WIDTH), load(out, to + 3 * WIDTH)
-            for k in range(start, stop):
-                x, at = _factor(data, indices, scales, k), indices[k] * width + o
-                a, b = fma(x, load(weights, at), a), fma(x, load(weights, at + WIDTH), b)
-                c = fma(x, load(weights, at + 2 * WIDTH), c)
-                d = fma(x, load(weights, at + 3 * WIDTH), d)
-            store(out, to, a)
-            store(out, to + WIDTH, b)
-            store(out, to + 2 * WIDTH, c)
-            store(out, to + 3 * WIDTH, d)
-        for o in range(whole, width, WIDTH):
-            a = load(out, i * width + o)
-            for k in range(start, stop):
-                x = _factor(data, indices, scales, k)
-                a = fma(x, load(weights, indices[k] * width + o), a)
-            store(out, i * width + o, a)
+    whole = first + (last - first) // _GROUP * _GROUP
+    for start in range(0, rows.size, _ROWS):
+        stop = min(start + _ROWS, rows.size)
+        for o in range(first, whole, _GROUP):
+            for i in range(start, stop):
+                _add_group(
+                    indptr, indices, data, rows[i], weights, scales, width, o, out, i * width + o
+                )
+        for o in range(whole, last, WIDTH):
+            for i in range(start, stop):
+                a = load(out, i * width + o)
+                for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                    x = _factor(data, indices, scales, k)
+                    a = fma(x, load(weights, indices[k] * width + o), a)
+                store(out, i * width + o, a)
+
+
+@inline
+def _add_group(indptr, indices, data, row, weights, scales, width, o, out, to):
+    """Add the outputs from o on of one row to ``out[to:]``."""
+    a, b = load(out, to), load(out, to + WIDTH)
+    c, d = load(out, to + 2 * WIDTH), load(out, to + 3 * WIDTH)
+    e, f = load(out, to + 4 * WIDTH), load(out, to + 5 * WIDTH)
+    g, h = load(out, to + 6 * WIDTH), load(out, to + 7 * WIDTH)
+    for k in range(indptr[row], indptr[row + 1]):
+        soon = indices[min(k + _AHEAD, indices.size - 1)] * width + o
+        for piece in range(0, _GROUP, WIDTH):
+            prefetch(weights, soon + piece)
+        x, at = _factor(data, indices, scales, k), indices[k] * width + o
+        a, b = fma(x, load(weights, at), a), fma(x, load(weights, at + WIDTH), b)
+        c = fma(x, load(weights, at + 2 * WIDTH), c)
+        d = fma(x, load(weights, at + 3 * WIDTH), d)
+        e = fma(x, load(weights, at + 4 * WIDTH), e)
+        f = fma(x, load(weights, at + 5 * WIDTH), f)
+        g = fma(x, load(weights, at + 6 * WIDTH), g)
+        h = fma(x, load(weights, at + 7 * WIDTH), h)
+    store(out, to, a)
+    store(out, to + WIDTH, b)
+    store(out, to + 2 * WIDTH, c)
+    store(out, to + 3 * WIDTH, d)
+    store(out, to + 4 * WIDTH, e)
+    store(out, to + 5 * WIDTH, f)
+    store(out, to + 6 * WIDTH, g)
+    store(out, to + 7 * WIDTH, h)
 
 
 @kernel

@@ -23,7 +23,6 @@ __all__ = [
     "TINY",
     "adamax",
     "change_places",
-    "fill_product",
     "group_by_feature",
     "meet_next",
     "settle_rows",
@@ -137,50 +136,6 @@ def change_places(features, stays, places, free, n_free, before, after):
 def _pull(m, u, idle):
     """Momentum of idle steps, ``m · min(S/u, R/eps)``, see `locole.regressors.mlp.momentum`."""
     return m * minimum(broadcast(idle[0]) / u, broadcast(idle[1]))
-
-
-# Columns whose sums are under way in registers.
-_PIECE = 8 * WIDTH
-# Entries between the one that is asked for and the one that is added.
-_AHEAD = 4
-
-
-@kernel
-def fill_product(bounds, columns, values, W, width, first, last, out):
-    """``out[i] = Σ values · W[columns]`` over the entries ``bounds[i] … bounds[i+1]−1``, in their order.
-
-    W : (n_features · width,) weights, float32 or half precision as uint16. Only columns ``first …
-    last−1`` (multiples of WIDTH) of out : (rows · width,) are filled, so threads may share the
-    columns among them.
-    """
-    n, whole = columns.size, first + (last - first) // _PIECE * _PIECE
-    for o in range(first, whole, _PIECE):
-        for i in range(bounds.size - 1):
-            a = b = c = d = e = f = g = h = zeros(out)
-            for k in range(bounds[i], bounds[i + 1]):
-                coming = columns[min(k + _AHEAD, n - 1)] * width + o
-                for at in range(coming, coming + _PIECE, WIDTH):
-                    prefetch(W, at)
-                x, at = broadcast(values[k]), columns[k] * width + o
-                a, b = fma(x, load(W, at), a), fma(x, load(W, at + WIDTH), b)
-                c, d = fma(x, load(W, at + 2 * WIDTH), c), fma(x, load(W, at + 3 * WIDTH), d)
-                e, f = fma(x, load(W, at + 4 * WIDTH), e), fma(x, load(W, at + 5 * WIDTH), f)
-                g, h = fma(x, load(W, at + 6 * WIDTH), g), fma(x, load(W, at + 7 * WIDTH), h)
-            to = i * width + o
-            store(out, to, a)
-            store(out, to + WIDTH, b)
-            store(out, to + 2 * WIDTH, c)
-            store(out, to + 3 * WIDTH, d)
-            store(out, to + 4 * WIDTH, e)
-            store(out, to + 5 * WIDTH, f)
-            store(out, to + 6 * WIDTH, g)
-            store(out, to + 7 * WIDTH, h)
-    for o in range(whole, last, WIDTH):
-        for i in range(bounds.size - 1):
-            a = zeros(out)
-            for k in range(bounds[i], bounds[i + 1]):
-                a = fma(broadcast(values[k]), load(W, columns[k] * width + o), a)
-            store(out, i * width + o, a)
 
 
 @kernel

@@ -84,7 +84,7 @@ def points(
     width = W.shape[1]
     Z = np.zeros((rows.size, width), dtype=np.float32)
     add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, Z.reshape(-1)
+        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, 0, width, Z.reshape(-1)
     )
     return np.ascontiguousarray(Z[:, :n_outputs])
 

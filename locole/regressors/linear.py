@@ -135,6 +135,6 @@ class LinearRegressor(TargetRegressor):
             rows = np.arange(X.shape[0])
             numbers, width = W.reshape(-1), W.shape[1]
             add_dense_product(
-                X.indptr, X.indices, data, rows, numbers, self._scales, width, out.ravel()
+                X.indptr, X.indices, data, rows, numbers, self._scales, width, 0, width, out.ravel()
             )
         return out[:, : self.n_outputs_]

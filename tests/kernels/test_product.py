@@ -25,7 +25,9 @@ def test_dense(width, index_type):
     expected = out + X @ W
     indptr, indices = X.indptr.astype(index_type), X.indices.astype(index_type)
     which = np.arange(len(out))
-    add_dense_product(indptr, indices, X.data, which, W.ravel(), NO_SCALES, width, out.ravel())
+    add_dense_product(
+        indptr, indices, X.data, which, W.ravel(), NO_SCALES, width, 0, width, out.ravel()
+    )
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -34,7 +36,9 @@ def test_dense_from_a_later_row_on():
     W = rng.normal(size=(40, 32)).astype(np.float32)
     out = np.zeros((5, 32), dtype=np.float32)
     which = np.arange(9, 9 + len(out))
-    add_dense_product(X.indptr, X.indices, X.data, which, W.ravel(), NO_SCALES, 32, out.ravel())
+    add_dense_product(
+        X.indptr, X.indices, X.data, which, W.ravel(), NO_SCALES, 32, 0, 32, out.ravel()
+    )
     np.testing.assert_allclose(out, X[9:14] @ W, rtol=1e-5, atol=1e-5)
 
 
@@ -57,7 +61,7 @@ def test_stored_in_fewer_bits(storage, width):
     numbers = stored.numbers.ravel()
     which = np.arange(len(out))
     add_dense_product(
-        X.indptr, X.indices, X.data, which, numbers, stored.scales, width, out.ravel()
+        X.indptr, X.indices, X.data, which, numbers, stored.scales, width, 0, width, out.ravel()
     )
     np.testing.assert_allclose(out, X @ unpack(stored), rtol=1e-5, atol=1e-5)
     error = {"float32": 0, "float16": 2**-11 * np.abs(W).max(), "int8": np.abs(W).max() / 250}

@@ -102,7 +102,7 @@ def product(X: sp.csr_array, W: NDArray) -> NDArray[np.float32]:
     A = np.zeros((X.shape[0], W.shape[1]), dtype=np.float32)
     rows, width = np.arange(X.shape[0]), W.shape[1]
     add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, A.reshape(-1)
+        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, 0, width, A.reshape(-1)
     )
     return A
 

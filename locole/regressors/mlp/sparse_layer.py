@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from locole.blocks import slices
-from locole.kernels.simd import WIDTH
+from locole.kernels.product import add_dense_product
 from locole.kernels.sparse_layer import (
     change_places,
-    fill_product,
     settle_rows,
     take_missed,
     update_rows,
@@ -21,13 +20,13 @@ from locole.regressors.mlp.momentum import BETAS, EPS, FADED, IdleMomentum
 
 __all__ = ["SparseLayer"]
 
-# Features that one task takes, and columns, at most and at least: long pieces of rows are read faster,
-# but there should be some for every thread. Neither depends on the number of threads.
-_FEATURES, _COLUMNS, _FEW_COLUMNS = 256, 1024, 256
+# Features that one task takes, and what its columns are a multiple of.
+_FEATURES, _COLUMNS = 256, 128
 _ROWS_TO_SETTLE = 1 << 14
 
 _BETAS = np.array(BETAS, dtype=np.float32)
 _EPS = np.float32(EPS)
+_NO_SCALES = np.empty(0, dtype=np.float32)
 
 
 class SparseLayer:
@@ -75,14 +74,15 @@ class SparseLayer:
     def product(self, batch: Batch, apply: Any) -> NDArray[np.float32]:
         """Rows of the batch times the weights as dense Adamax would have them now."""
         width = self.W.shape[1]
-        out = np.empty((batch.n_rows, width), dtype=np.float32)
+        out = np.zeros((batch.n_rows, width), dtype=np.float32)
+        rows = np.arange(batch.n_rows)
         idle, places = self._missed(batch), self.places[batch.features]
         late = np.flatnonzero(idle[:, 0])
         W, M, U = self._flat()
 
         def fill(part: slice) -> None:
             columns = width, part.start, part.stop, out.reshape(-1)
-            fill_product(*batch.by_row, W, *columns)
+            add_dense_product(*batch.by_row, rows, W, _NO_SCALES, *columns)
             if late.size:
                 take_missed(late, *batch.entries, M, U, places, idle, *columns)
 
@@ -183,6 +183,5 @@ class SparseLayer:
 
 
 def _columns(width: int) -> int:
-    """Columns of one task: a quarter of them, within limits."""
-    quarter = -(-width // (4 * WIDTH)) * WIDTH
-    return min(max(quarter, _FEW_COLUMNS), _COLUMNS)
+    """Columns of one task, about an eighth of them: threads should be far apart from each other."""
+    return -(-width // (8 * _COLUMNS)) * _COLUMNS
