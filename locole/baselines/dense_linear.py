@@ -9,12 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.exceptions import ModelFileError
-from locole.kernels.product import add_dense_product
+from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.simd import WIDTH
 
 __all__ = ["check_weights", "linear_outputs", "padded", "with_constant"]
-
-_NO_SCALES = np.empty(0, dtype=np.float32)
 
 
 def padded(W: Any) -> NDArray[np.float32]:
@@ -33,7 +31,7 @@ def linear_outputs(
     out = np.empty((X.shape[0], W.shape[1]), dtype=np.float32)
     out[:] = constant
     add_dense_product(
-        X.indptr, X.indices, X.data, np.arange(X.shape[0]), W.reshape(-1), _NO_SCALES,
+        X.indptr, X.indices, X.data, np.arange(X.shape[0]), W.reshape(-1), NO_SCALES,
         W.shape[1], 0, W.shape[1], out.reshape(-1),
     )  # fmt: skip
     return out[:, :n_outputs]

@@ -9,12 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.kernels.annexml import descend, learn_parts
-from locole.kernels.product import add_dense_product
+from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.simd import WIDTH
 
 __all__ = ["MapSettings", "cosine_softmax", "draw_neighbors", "learn_map", "learn_partition"]
 
-_NO_SCALES = np.empty(0, dtype=np.float32)
 # Rows over which the loads of parts are averaged.
 _LOAD_ROWS = 1000
 # Starting vectors are so many steps long: shorter ones would be forgotten at once, and from longer
@@ -105,7 +104,7 @@ def _points(X: sp.csr_array, rows: NDArray, W: NDArray[np.float32]) -> NDArray[n
     Z = np.zeros((rows.size, W.shape[1]), dtype=np.float32)
     width = W.shape[1]
     add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, 0, width, Z.reshape(-1)
+        X.indptr, X.indices, X.data, rows, W.reshape(-1), NO_SCALES, width, 0, width, Z.reshape(-1)
     )
     return Z
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from locole.kernels.jit import inline, kernel
 from locole.kernels.simd import WIDTH, broadcast, fma, fnma, load, prefetch, store
 
-__all__ = ["add_dense_product", "add_sparse_product", "subtract_outer"]
+__all__ = ["NO_SCALES", "add_dense_product", "add_sparse_product", "subtract_outer"]
 
 
 @inline
 def _factor(data, indices, scales, k):
     return broadcast(data[k] * scales[indices[k]] if scales.size else data[k])
 
+
+#: The scales of weights that are not multiplied by any.
+NO_SCALES = np.empty(0, dtype=np.float32)
 
 # Rows whose common weights stay in the cache, and outputs whose sums stay in registers.
 _ROWS, _GROUP = 128, 8 * WIDTH

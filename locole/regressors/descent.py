@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.blocks import slices, workers
-from locole.kernels.product import add_dense_product, subtract_outer
+from locole.kernels.product import NO_SCALES, add_dense_product, subtract_outer
 from locole.progress import track
 from locole.regressors.base import LabelTargets
 from locole.regressors.lazy import Shrinkage, TailMean
@@ -27,8 +27,6 @@ _SMALL = 1e-3
 _FREE_OVERLAP = 12.0
 # Steps of log τ for each unit of its slope, and how far τ may go.
 _TAU_RATE, _TAU_RANGE = 0.1, (0.1, 10.0)
-
-_NO_SCALES = np.empty(0, dtype=np.float32)
 
 
 class Rows(NamedTuple):
@@ -84,7 +82,7 @@ def points(
     width = W.shape[1]
     Z = np.zeros((rows.size, width), dtype=np.float32)
     add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, 0, width, Z.reshape(-1)
+        X.indptr, X.indices, X.data, rows, W.reshape(-1), NO_SCALES, width, 0, width, Z.reshape(-1)
     )
     return np.ascontiguousarray(Z[:, :n_outputs])
 

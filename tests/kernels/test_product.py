@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from locole.kernels.product import add_dense_product, add_sparse_product
+from locole.kernels.product import NO_SCALES, add_dense_product, add_sparse_product
 from locole.regressors.storage import pack, unpack
-
-NO_SCALES = np.empty(0, dtype=np.float32)
 
 
 def rows(n_rows=23, n_features=40, seed=0):

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.kernels.dense import fill_products
-from locole.kernels.product import add_dense_product
+from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.simd import WIDTH
 
 __all__ = ["NORM_EPS", "Arrays", "Shape", "first_weights", "forward", "initial", "product"]
@@ -27,7 +27,6 @@ _SMALLEST = np.float32(1e-12)
 # Rows of weights drawn at a time.
 _BLOCK = 1 << 12
 
-_NO_SCALES = np.empty(0, dtype=np.float32)
 
 Arrays = dict[str, NDArray[np.float32]]
 
@@ -102,7 +101,7 @@ def product(X: sp.csr_array, W: NDArray) -> NDArray[np.float32]:
     A = np.zeros((X.shape[0], W.shape[1]), dtype=np.float32)
     rows, width = np.arange(X.shape[0]), W.shape[1]
     add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), _NO_SCALES, width, 0, width, A.reshape(-1)
+        X.indptr, X.indices, X.data, rows, W.reshape(-1), NO_SCALES, width, 0, width, A.reshape(-1)
     )
     return A
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from locole.blocks import slices
-from locole.kernels.product import add_dense_product
+from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.sparse_layer import (
     change_places,
     settle_rows,
@@ -26,7 +26,6 @@ _ROWS_TO_SETTLE = 1 << 14
 
 _BETAS = np.array(BETAS, dtype=np.float32)
 _EPS = np.float32(EPS)
-_NO_SCALES = np.empty(0, dtype=np.float32)
 
 
 class SparseLayer:
@@ -82,7 +81,7 @@ class SparseLayer:
 
         def fill(part: slice) -> None:
             columns = width, part.start, part.stop, out.reshape(-1)
-            add_dense_product(*batch.by_row, rows, W, _NO_SCALES, *columns)
+            add_dense_product(*batch.by_row, rows, W, NO_SCALES, *columns)
             if late.size:
                 take_missed(late, *batch.entries, M, U, places, idle, *columns)
 
