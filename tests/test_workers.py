@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -33,6 +34,51 @@ def test_one_worker_is_the_callers_thread():
         assert list(apply(lambda _: threading.current_thread(), [0])) == [
             threading.current_thread()
         ]
+
+
+def test_the_callers_thread_takes_its_part():
+    barrier = threading.Barrier(2, timeout=10)
+
+    def who(_):
+        barrier.wait()
+        return threading.current_thread()
+
+    with workers(2) as apply:
+        threads = list(apply(who, [0, 1]))
+    assert len(set(threads)) == 2
+    assert threading.current_thread() in threads
+
+
+def test_results_come_before_the_work_is_done():
+    done = []
+
+    def work(i):
+        time.sleep(0.002)
+        done.append(i)
+
+    with workers(2) as apply:
+        results = apply(work, list(range(100)))
+        next(iter(results))
+        assert len(done) < 100
+        results.close()
+    assert len(done) < 100
+
+
+@pytest.mark.parametrize("fails", ["caller", "other"])
+def test_whoever_fails_stops_all(fails):
+    caller, done, failed = threading.current_thread(), [], threading.Event()
+
+    def work(i):
+        if (threading.current_thread() is caller) == (fails == "caller"):
+            failed.set()
+            raise KeyError(fails)
+        failed.wait(10)
+        time.sleep(0.001)
+        done.append(i)
+
+    with workers(3) as apply, pytest.raises(KeyError, match=fails):
+        list(apply(work, list(range(1000))))
+    assert len(done) < 1000
 
 
 def test_the_same_threads_serve_all_loops():

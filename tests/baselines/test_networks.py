@@ -127,6 +127,7 @@ COUNTS = np.bincount(sp.csr_array(X).indices, minlength=64)
 MET = {
     "n_met": np.count_nonzero(COUNTS),
     "n_momenta": memory.momenta(COUNTS, -(-X.shape[0] // 64)),
+    "n_entries": COUNTS.sum(),
     "batch_size": 64,
 }
 

@@ -1,5 +1,7 @@
 """Products of sparse rows with dense and sparse weights, against scipy."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -38,6 +40,25 @@ def test_dense_from_a_later_row_on():
         X.indptr, X.indices, X.data, which, W.ravel(), NO_SCALES, 32, 0, 32, out.ravel()
     )
     np.testing.assert_allclose(out, X[9:14] @ W, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_rows", [1, 128, 300])
+@pytest.mark.parametrize("cuts", [(0, 336), (0, 128, 336), (16, 48), (0, 144, 288, 336)])
+def test_some_outputs_of_many_rows(n_rows, cuts):
+    X, rng = rows(n_rows)
+    W = rng.normal(size=(40, 336)).astype(np.float32)
+    before = rng.normal(size=(n_rows, 336)).astype(np.float32)
+    which = rng.permutation(n_rows)
+    whole, out = before.copy(), before.copy()
+    inputs = X.indptr, X.indices, X.data, which, W.ravel(), NO_SCALES, 336
+    add_dense_product(*inputs, 0, 336, whole.ravel())
+    np.testing.assert_allclose(whole, before + X[which] @ W, rtol=1e-5, atol=1e-5)
+    for first, last in pairwise(cuts):
+        add_dense_product(*inputs, first, last, out.ravel())
+    touched = slice(cuts[0], cuts[-1])
+    assert out[:, touched].tobytes() == whole[:, touched].tobytes()
+    before[:, touched] = out[:, touched]
+    assert out.tobytes() == before.tobytes()
 
 
 def test_sparse():

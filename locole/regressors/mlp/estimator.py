@@ -354,6 +354,7 @@ class MLPRegressor(TargetRegressor):
             n_momenta=momenta(
                 counts, -(-n_rows // settings.batch_size), settles=self.validation > 0
             ),
+            n_entries=int(counts.sum()),
             batch_size=settings.batch_size,
             half=self.first_layer == "float16",
             row_moment=self.second_moment == "row",

@@ -23,6 +23,7 @@ def training_bytes(
     *,
     n_met: int | None = None,
     n_momenta: int | None = None,
+    n_entries: int = 0,
     batch_size: int = 256,
     half: bool = False,
     row_moment: bool = False,
@@ -33,8 +34,9 @@ def training_bytes(
     The first layer has 4 bytes for each weight (2 in half precision), 4 for the second moments of
     features that occur (none to speak of if that is one of the whole row) and 4 for the first
     moments of those that occur often, see `momenta`; all other weights have 16, for themselves, two
-    moments and a gradient. A batch has six numbers for each unit and output. Weights of less than 1
-    GB are kept a second time, which is not in it.
+    moments and a gradient. A batch has six numbers for each unit and output, and 4 bytes for each
+    entry of the rows say when its feature is next met. Weights of less than 1 GB are kept a second
+    time, which is not in it.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ def training_bytes(
         Features that occur in the rows; all by default.
     n_momenta : int, optional
         Features that have a first moment at a time; those that occur by default.
+    n_entries : int
+        Entries of the rows that are learnt.
     batch_size : int
         Rows of a step.
     half, row_moment : bool
@@ -65,7 +69,7 @@ def training_bytes(
     first += 4 * (n_momenta * shape.width + n_met * (1 if row_moment else shape.width))
     dense = (12 + 4 * copies) * sum(math.prod(size) for size in shape.arrays().values())
     batch = 4 * _PER_ROW * batch_size * (sum(shape.hidden) + shape.n_outputs + shape.n_learnt)
-    return first + dense + batch
+    return first + dense + batch + 4 * n_entries
 
 
 def momenta(counts: NDArray[np.int64], n_batches: int, *, settles: bool = False) -> int:
