@@ -34,15 +34,15 @@ from locole.auto import (
     suit_profiles,
 )
 from locole.blocks import map_blocks, n_threads
-from locole.decoders import Decoder, all_scores, choose_decoder, decode, recall
+from locole.decoders import Decoder, choose_decoder, recall
 from locole.decoders.choose import checked_k
 from locole.embeddings import Embedding, Explicit, make_embedding
 from locole.engines import Engine, Threads, make_engine
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import codes_of, extended
-from locole.mixing import best_of_both, scores_of_both
-from locole.neighbours import EXAMINED, Neighbours
+from locole.mixing import Mixture
+from locole.neighbours import Neighbours
 from locole.profiles import Profiles
 from locole.regressors import (
     ElasticNetRegressor,
@@ -525,26 +525,10 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         k = checked_k(k, self.embedding_.n_classes)
-
-        def best(X: Any, Z: NDArray) -> tuple[NDArray, NDArray]:
-            if self.neighbours_ is None:
-                return self._best(X, Z, k)
-            wanted = min(max(k, EXAMINED), self.embedding_.n_classes)
-            found = self._best(X, Z, wanted)
-            codes, scores = self.neighbours_.rescored(sp.csr_array(X), *found)
-            return codes[:, :k], scores[:, :k]
-
-        parts = self._map_points(X, best)
+        mixture = self._mixture
+        parts = self._map_points(X, lambda X, Z: mixture.best(X, Z, k))
         codes = np.concatenate([codes for codes, _ in parts])
         return self.classes_[codes], np.concatenate([scores for _, scores in parts])
-
-    def _best(self, X: Any, Z: NDArray, k: int) -> tuple[NDArray, NDArray]:
-        """Codes of the best labels by points and profiles, and their scores."""
-        if self.profiles_ is None:
-            return decode(self.embedding_, Z, k=k, decoder=self.decoder_)
-        weight = self.profile_weight_
-        X = sp.csr_array(X)
-        return best_of_both(self.embedding_, self.decoder_, self.profiles_, weight, X, Z, k)
 
     def decision_function(self, X: Any) -> NDArray:
         """Scores of all labels, shape (rows, n_classes); of the second minus the first if there are two.
@@ -552,24 +536,14 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         This is the one method whose memory grows with the number of labels: prefer `predict_topk`.
         """
         check_is_fitted(self)
-
-        def every(X: Any, Z: NDArray) -> NDArray:
-            if self.profiles_ is None:
-                scores = all_scores(self.embedding_, Z, self.decoder_)
-            else:
-                both = self.embedding_, self.decoder_, self.profiles_, self.profile_weight_
-                scores = scores_of_both(*both, sp.csr_array(X), Z)
-            if self.neighbours_ is None:
-                return scores
-            order = np.argsort(-scores, axis=1, kind="stable")
-            found = order, np.take_along_axis(scores, order, 1)
-            codes, new = self.neighbours_.rescored(sp.csr_array(X), *found)
-            np.put_along_axis(scores, codes, new, 1)
-            return scores
-
-        parts = self._map_points(X, every)
-        scores = np.concatenate(parts)
+        scores = np.concatenate(self._map_points(X, self._mixture.every))
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+
+    @property
+    def _mixture(self) -> Mixture:
+        return Mixture(
+            self.embedding_, self.decoder_, self.profiles_, self.profile_weight_, self.neighbours_
+        )
 
     def _map_points(self, X: Any, function: Any) -> list[Any]:
         """Apply ``function`` to one block of rows and their points after the other."""

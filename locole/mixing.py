@@ -1,8 +1,8 @@
-"""Points and label profiles together: candidates of both, one score, and how much each counts."""
+"""Points, label profiles and nearest rows together: one score, and how much each counts."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +11,10 @@ from scipy.optimize import minimize
 
 from locole.blocks import one_blas_thread
 from locole.decoders import Decoder, all_scores, decode
+from locole.neighbours import EXAMINED, Neighbours
 from locole.profiles import Profiles
 
-__all__ = ["best_of_both", "choose_weights", "point_scores", "repeated", "scores_of_both"]
+__all__ = ["CANDIDATES", "Mixture", "choose_weights", "point_scores", "repeated"]
 
 #: Candidates taken from each side.
 CANDIDATES = 32
@@ -36,46 +37,61 @@ def point_scores(embedding: Any, Z: NDArray, codes: Codes) -> NDArray[np.float64
     return out
 
 
-def best_of_both(
-    embedding: Any,
-    decoder: Decoder,
-    profiles: Profiles,
-    weight: float,
-    X: sp.csr_array,
-    Z: NDArray,
-    k: int,
-) -> tuple[Codes, NDArray[np.float64]]:
-    """Best k labels by ``Re⟨z, g⟩ + weight · profile`` among the candidates of both.
+class Mixture(NamedTuple):
+    """All that scores labels: points, label profiles, and the nearest training rows."""
 
-    A label can be missed only if it is neither among the best 32 (or 2k) by its vector nor among
-    those by its profile.
-    """
-    wanted = min(max(2 * k, CANDIDATES), embedding.n_classes)
-    if not Z.any():
-        # All labels tie by their vectors: the profiles decide alone.
-        scan = profiles.scan(X, k)
-        return scan.codes, weight * scan.scores.astype(np.float64)
-    codes, scores = decode(embedding, Z, k=wanted, decoder=decoder)
-    scan = profiles.scan(X, wanted, found=codes)
-    more = point_scores(embedding, Z, scan.codes) + weight * scan.scores
-    codes = np.hstack([codes, scan.codes])
-    scores = np.hstack([scores + weight * scan.at, more])
-    scores[repeated(codes)] = -np.inf
-    order = np.lexsort((codes, -scores), axis=1)[:, :k]
-    return np.take_along_axis(codes, order, 1), np.take_along_axis(scores, order, 1)
+    embedding: Any
+    decoder: Decoder
+    profiles: Profiles | None = None
+    weight: float = 0.0
+    """Of the profiles, beside points."""
+    neighbours: Neighbours | None = None
 
+    def best(self, X: Any, Z: NDArray, k: int) -> tuple[Codes, NDArray[np.float64]]:
+        """Codes of the best k labels of rows X with points Z, best first, and their scores."""
+        if self.neighbours is None:
+            return self._best(X, Z, k)
+        wanted = min(max(k, EXAMINED), self.embedding.n_classes)
+        codes, scores = self.neighbours.rescored(sp.csr_array(X), *self._best(X, Z, wanted))
+        return codes[:, :k], scores[:, :k]
 
-def scores_of_both(
-    embedding: Any,
-    decoder: Decoder,
-    profiles: Profiles,
-    weight: float,
-    X: sp.csr_array,
-    Z: NDArray,
-) -> NDArray[np.float64]:
-    """Scores of all labels."""
-    every = np.broadcast_to(np.arange(embedding.n_classes), (len(Z), embedding.n_classes))
-    return all_scores(embedding, Z, decoder) + weight * profiles.scan(X, 1, found=every).at
+    def every(self, X: Any, Z: NDArray) -> NDArray[np.float64]:
+        """Scores of all labels."""
+        scores = all_scores(self.embedding, Z, self.decoder)
+        if self.profiles is not None:
+            codes = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+            scores += self.weight * self.profiles.scan(sp.csr_array(X), 1, found=codes).at
+        if self.neighbours is None:
+            return scores
+        order = np.argsort(-scores, axis=1, kind="stable")
+        found = order, np.take_along_axis(scores, order, 1)
+        codes, new = self.neighbours.rescored(sp.csr_array(X), *found)
+        np.put_along_axis(scores, codes, new, 1)
+        return scores
+
+    def _best(self, X: Any, Z: NDArray, k: int) -> tuple[Codes, NDArray[np.float64]]:
+        """Best labels by ``Re⟨z, g⟩ + weight · profile`` among the candidates of both.
+
+        A label can be missed only if it is neither among the best 32 (or 2k) by its vector nor among
+        those by its profile.
+        """
+        embedding, profiles, weight = self.embedding, self.profiles, self.weight
+        if profiles is None:
+            return decode(embedding, Z, k=k, decoder=self.decoder)
+        X = sp.csr_array(X)
+        if not Z.any():
+            # All labels tie by their vectors: the profiles decide alone.
+            scan = profiles.scan(X, k)
+            return scan.codes, weight * scan.scores.astype(np.float64)
+        wanted = min(max(2 * k, CANDIDATES), embedding.n_classes)
+        codes, scores = decode(embedding, Z, k=wanted, decoder=self.decoder)
+        scan = profiles.scan(X, wanted, found=codes)
+        more = point_scores(embedding, Z, scan.codes) + weight * scan.scores
+        codes = np.hstack([codes, scan.codes])
+        scores = np.hstack([scores + weight * scan.at, more])
+        scores[repeated(codes)] = -np.inf
+        order = np.lexsort((codes, -scores), axis=1)[:, :k]
+        return np.take_along_axis(codes, order, 1), np.take_along_axis(scores, order, 1)
 
 
 def repeated(codes: Codes) -> NDArray[np.bool_]:

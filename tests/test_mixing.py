@@ -15,11 +15,10 @@ from locole.decoders import choose_decoder, decode
 from locole.embeddings import Embedding, Gaussian, Kerdock
 from locole.mixing import (
     CANDIDATES,
-    best_of_both,
+    Mixture,
     choose_weights,
     point_scores,
     repeated,
-    scores_of_both,
 )
 from locole.profiles import Profiles
 
@@ -58,13 +57,13 @@ def test_all_labels_are_candidates(embedding, seed, weight):
     expected = every_score(embedding, profiles, weight, X, Z)
     close = 1e-5 * max(1.0, np.abs(expected).max())
     for k in {1, embedding.n_classes}:
-        codes, scores = best_of_both(embedding, decoder, profiles, weight, X, Z, k)
+        codes, scores = Mixture(embedding, decoder, profiles, weight).best(X, Z, k)
         assert codes.shape == scores.shape == (12, k)
         assert codes.dtype == np.int64
         assert all(len(set(row)) == k for row in codes)
         np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :k], atol=close)
         np.testing.assert_allclose(np.take_along_axis(expected, codes, 1), scores, atol=close)
-    found = scores_of_both(embedding, decoder, profiles, weight, X, Z)
+    found = Mixture(embedding, decoder, profiles, weight).every(X, Z)
     np.testing.assert_allclose(found, expected, atol=close)
 
 
@@ -75,7 +74,7 @@ def test_many_labels(seed, k):
     embedding = Kerdock(301, dim=64)
     profiles, X, Z = made(embedding, seed)
     expected = every_score(embedding, profiles, 0.5, X, Z)
-    codes, scores = best_of_both(embedding, choose_decoder(embedding), profiles, 0.5, X, Z, k)
+    codes, scores = Mixture(embedding, choose_decoder(embedding), profiles, 0.5).best(X, Z, k)
     np.testing.assert_allclose(np.take_along_axis(expected, codes, 1), scores, atol=1e-4)
     assert (np.diff(scores, axis=1) <= 0).all()
     assert all(len(set(row)) == k for row in codes)
@@ -94,8 +93,8 @@ def test_either_side_alone_can_bring_the_winner():
     profiles = Profiles().fit(X, np.array([10, 20, 30, 40]), 301)
     Z = embedding.real_rows(np.array([210, 220, 230, 240])).astype(np.float32)
     decoder = choose_decoder(embedding)
-    by_profile = best_of_both(embedding, decoder, profiles, 100.0, X, Z, 1)[0][:, 0]
-    by_point = best_of_both(embedding, decoder, profiles, 1e-6, X, Z, 1)[0][:, 0]
+    by_profile = Mixture(embedding, decoder, profiles, 100.0).best(X, Z, 1)[0][:, 0]
+    by_point = Mixture(embedding, decoder, profiles, 1e-6).best(X, Z, 1)[0][:, 0]
     np.testing.assert_array_equal(by_profile, [10, 20, 30, 40])
     np.testing.assert_array_equal(by_point, [210, 220, 230, 240])
 
@@ -105,14 +104,13 @@ def test_ties_go_to_the_smaller_label():
     nothing = sp.csr_array((2, 4), dtype=np.float32)
     profiles = Profiles().fit(sp.csr_array(np.eye(4, dtype=np.float32)), np.arange(4) + 7, 301)
     Z = np.zeros((2, 64), dtype=np.float32)
-    codes, scores = best_of_both(embedding, choose_decoder(embedding), profiles, 1.0, nothing, Z, 5)
+    codes, scores = Mixture(embedding, choose_decoder(embedding), profiles, 1.0).best(nothing, Z, 5)
     np.testing.assert_array_equal(codes, [np.arange(5)] * 2)
     assert (scores == 0).all()
     # two labels at the same distance, one of them listed by both sides
     Z = embedding.real_rows([3, 9]).sum(axis=0, keepdims=True).astype(np.float32)
-    codes, scores = best_of_both(
-        embedding, choose_decoder(embedding), profiles, 1.0, nothing[:1], Z, 2
-    )
+    mixture = Mixture(embedding, choose_decoder(embedding), profiles, 1.0)
+    codes, scores = mixture.best(nothing[:1], Z, 2)
     np.testing.assert_array_equal(codes, [[3, 9]])
     assert scores[0, 0] == scores[0, 1]
 
@@ -120,7 +118,7 @@ def test_ties_go_to_the_smaller_label():
 def test_weight_zero_is_plain_decoding():
     embedding = Gaussian(100, dim=20)
     profiles, X, Z = made(embedding, 0)
-    codes, scores = best_of_both(embedding, choose_decoder(embedding), profiles, 0.0, X, Z, 6)
+    codes, scores = Mixture(embedding, choose_decoder(embedding), profiles, 0.0).best(X, Z, 6)
     expected_codes, expected_scores = decode(embedding, Z, k=6)
     np.testing.assert_array_equal(codes, expected_codes)
     np.testing.assert_allclose(scores, expected_scores, rtol=1e-6)
