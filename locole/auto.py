@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from locole.blocks import map_blocks
 from locole.decoders import Decoder, near_labels
+from locole.embeddings import Embedding, Explicit
 from locole.engines import Engine
 from locole.mixing import CANDIDATES, choose_weights, point_scores, repeated
 from locole.neighbours import EXAMINED, SAME, Neighbours, bends
@@ -30,6 +31,7 @@ __all__ = [
     "assemble",
     "few_outputs",
     "is_worth_it",
+    "learnt_embedding",
     "linear_experts",
     "suit_profiles",
 ]
@@ -86,11 +88,21 @@ class Problem(NamedTuple):
         targets = Targets(self.targets.codes[rows], self.targets.embedding)
         return Problem(self.X[rows], targets, weight)
 
+    def hitting(self, embedding: Embedding) -> Problem:
+        """Return the same rows and labels with other vectors."""
+        return self._replace(targets=Targets(self.targets.codes, embedding))
+
 
 def is_worth_it(X: Any, weight: NDArray | None) -> bool:
     """Whether there are rows and features enough to weigh several models against each other."""
     n_rows = X.shape[0] if weight is None else np.count_nonzero(weight)
     return bool(n_rows >= _MIN_ROWS and X.shape[1] >= _MIN_FEATURES)
+
+
+def learnt_embedding(regressor: Any, embedding: Embedding) -> Embedding:
+    """Embedding that the regressor's points belong to: the one it was given, or that it has learnt."""
+    vectors = getattr(regressor, "vectors_", None)
+    return embedding if vectors is None else Explicit(vectors)
 
 
 def few_outputs(n_classes: int) -> int | None:
@@ -155,6 +167,7 @@ def assemble(
     X = weigh_features(kept.X, relied_on)
     for expert in experts.values():
         expert.fit(X, kept.targets, sample_weight=kept.weight)
+        held = held.hitting(learnt_embedding(expert, held.targets.embedding))
     trial = _Trial(held, decoder, experts, profiles, relied_on, n_jobs)
     weights = trial.weights()
     reason = trial.reason(weights)

@@ -30,6 +30,7 @@ from locole.auto import (
     assemble,
     few_outputs,
     is_worth_it,
+    learnt_embedding,
     linear_experts,
     suit_profiles,
 )
@@ -71,8 +72,6 @@ REGRESSORS: dict[str, Any] = {
     "mlp": partial(MLPRegressor, recipe="labels"),
     "softmax": SoftmaxRegressor,
 }
-#: Those that label profiles are added to unless one says no.
-_PROFILED = ("auto", "mlp")
 
 
 @saved_as("classifier")
@@ -115,8 +114,8 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         the model.
     profiles : bool or "auto"
         Whether label profiles are added to the scores of a regressor of ours, weighed on rows held out
-        as with ``regressor="auto"``. ``"auto"``: with that and with ``"mlp"``. Needs 1,000 rows and 257
-        features, none of them negative.
+        as with ``regressor="auto"``. ``"auto"``: with that, and with networks by the recipe ``labels``,
+        which is ``"mlp"``. Needs 1,000 rows and 257 features, none of them negative.
     neighbours : bool or "auto"
         Whether the eight best labels of a row are scored anew by how like the nearest training row of
         each is (`locole.neighbours.Neighbours`), which keeps the training rows in the model. ``"auto"``:
@@ -310,7 +309,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                     Problem(sp.csr_array(X), targets, weight),
                     decoder,
                     self._experts(regressor, X, n_rows, known.size, seed),
-                    profiled=self._is_profiled,
+                    profiled=self._is_profiled(regressor),
                     neighboured=self.neighbours,
                     seed=seed,
                     n_jobs=self.n_jobs,
@@ -320,7 +319,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 print(made.reason, file=sys.stderr)
         else:
             regressor.fit(X, targets, sample_weight=weight)
-        embedding = _learnt_embedding(regressor, embedding)
+        embedding = learnt_embedding(made.regressor, embedding)
         targets = Targets(codes, embedding)
         self.classes_ = known
         self.embedding_ = embedding
@@ -350,7 +349,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         targets = Targets(codes_of(y, known), embedding)
         regressor = copy.copy(self.regressor_)
         regressor.partial_fit(X, targets, sample_weight=weight)
-        embedding = _learnt_embedding(regressor, embedding)
+        embedding = learnt_embedding(regressor, embedding)
         targets = Targets(targets.codes, embedding)
         if self.profiles_ is not None:
             profiles = copy.copy(self.profiles_)
@@ -461,7 +460,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 asked.append(f"{name}=True")
         if not asked:
             is_wanted = self.regressor == "auto" or (
-                self._is_profiled and suit_profiles(sp.csr_array(X))
+                self._is_profiled(regressor) and suit_profiles(sp.csr_array(X))
             )
             return is_wanted and not growing and is_worth_it(X, weight)
         if growing or isinstance(regressor, RegressorAdapter):
@@ -475,11 +474,11 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise LocoleError("profiles=True needs features that are not negative: leave it out.")
         return True
 
-    @property
-    def _is_profiled(self) -> bool:
+    def _is_profiled(self, regressor: TargetRegressor) -> bool:
         """Whether label profiles are made where features suit them."""
-        named = self.regressor if isinstance(self.regressor, str) else None
-        return self.profiles is True or (self.profiles == "auto" and named in _PROFILED)
+        if self.profiles != "auto":
+            return self.profiles
+        return self.regressor == "auto" or regressor.wants_profiles
 
     def _experts(
         self, regressor: TargetRegressor, X: Any, n_rows: int, n_classes: int, seed: int
@@ -616,12 +615,6 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _learnt_embedding(regressor: Any, embedding: Embedding) -> Embedding:
-    """Embedding that the regressor's points belong to: the one it was given, or that it has learnt."""
-    vectors = getattr(regressor, "vectors_", None)
-    return embedding if vectors is None else Explicit(vectors)
 
 
 def _seed(random_state: Any) -> int:

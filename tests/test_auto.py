@@ -447,6 +447,8 @@ def test_networks_by_name_have_profiles():
     both = LocoleClassifier(regressor="mlp").fit(X, y)
     assert both.profile_weight_ > 0
     assert both.choice_.startswith("mlp ")
+    network = MLPRegressor("labels", hidden=16, epochs=1)
+    assert LocoleClassifier(regressor=network).fit(X, y).profile_weight_ > 0
     for alone in (
         LocoleClassifier(regressor="mlp", profiles=False).fit(X, y),
         LocoleClassifier(regressor="mlp").fit(-X, y),
@@ -455,6 +457,22 @@ def test_networks_by_name_have_profiles():
     ):
         assert alone.profiles_ is None
         assert isinstance(alone.regressor_, MLPRegressor)
+
+
+def test_profiles_are_weighed_beside_vectors_that_are_learnt():
+    """Points belong to these: by the vectors that the network began with they would say nothing."""
+    network = MLPRegressor(
+        loss="softmax", hidden=64, epochs=8, learning_rate=0.02, skip=False, embedding_rate=3.0
+    )
+    both = LocoleClassifier("gaussian", dim=32, regressor=network, profiles=True).fit(X, y)
+    assert_same_bits(both.embedding_.real_block(0, 30), both.regressor_.parts[0].vectors_)
+    assert both.regressor_.weights[0] > 0
+    both.partial_fit(X[:100], y[:100])
+    assert_same_bits(both.embedding_.real_block(0, 30), both.regressor_.parts[0].vectors_)
+    alone = without_profiles(both)
+    assert alone.score(DATA.X_test, DATA.y_test) > 0.5
+    found = (both.score(DATA.X_test, DATA.y_test), alone.score(DATA.X_test, DATA.y_test))
+    assert found[0] > found[1] - 0.02
 
 
 def test_a_regressor_of_ones_own_is_named_by_its_class():

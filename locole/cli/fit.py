@@ -58,7 +58,7 @@ def fit(
         bool | None,
         typer.Option(
             "--profiles/--no-profiles",
-            help="Add label profiles; by default with auto, and with mlp if there is no --set.",
+            help="Add label profiles; by default with auto and with mlp.",
         ),
     ] = None,
     l1: Annotated[float | None, typer.Option(help="Penalty of the elastic net.")] = None,

@@ -117,7 +117,8 @@ def _classifier(run: Run, method: Method, threads: int) -> Any:
 
     regressor: Any = "auto"
     settings = run.parameters
-    profiles = settings.pop("profiles", "auto")
+    # A regressor that is named is meant alone.
+    profiles = settings.pop("profiles", False if method.made else "auto")
     if method.made:
         kind = getattr(locole.regressors, method.made)
         regressor = kind(**_checked(run, settings, kind, {"random_state"}), random_state=run.seed)

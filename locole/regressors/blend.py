@@ -64,6 +64,11 @@ class BlendRegressor(TargetRegressor):
         """Number of features."""
         return self.parts[0].n_features_in_
 
+    @property
+    def vectors_(self) -> NDArray[np.float32] | None:
+        """Label vectors that the points belong to, if they were learnt."""
+        return getattr(self.parts[0], "vectors_", None)
+
     def fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

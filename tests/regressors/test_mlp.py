@@ -385,6 +385,15 @@ def test_a_checkpoint_belongs_to_its_data_and_settings(tmp_path):
         small(checkpoint=tmp_path / "model").fit(X_WORDS, TARGETS)
 
 
+def test_more_rows_leave_the_checkpoint_to_its_fit(tmp_path, monkeypatch):
+    folder = tmp_path / "checkpoint"
+    model = small(checkpoint=folder).fit(X_WORDS, TARGETS)
+    whole = learnt(model)
+    model.partial_fit(X_WORDS[:50], Targets(Y_WORDS[:50], EMBEDDING))
+    monkeypatch.setattr(Training, "_step", None)
+    assert_same_bits(learnt(small(checkpoint=folder).fit(X_WORDS, TARGETS)), whole)
+
+
 def test_checkpoints_are_written_now_and_then(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(checkpoint, "write_model", lambda *args: written.append(args))

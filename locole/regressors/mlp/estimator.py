@@ -104,6 +104,7 @@ class MLPRegressor(TargetRegressor):
     checkpoint : path, optional
         Folder in which the state of the fit is kept. A fit of the same data with the same settings
         goes on from there, and ends with the same weights as one that was never interrupted.
+        `partial_fit` keeps nothing there.
     checkpoint_every_s : float
         Seconds between two checkpoints.
     device : {"auto", "cpu", "cuda"}
@@ -246,7 +247,9 @@ class MLPRegressor(TargetRegressor):
             W = W.astype(np.float16).view(np.uint16)
         self.history_: list[dict[str, float]] = []
         self.rows_seen_ = 0
-        self._learn(rows, held, settings, shape, W, arrays, rate=1.0)
+        self._learn(
+            rows, held, settings, shape, W, arrays, checkpoints=self._checkpoints(rows, settings)
+        )
         return self
 
     def _start_linear(self, rows: Rows, shape: Shape, W: NDArray, arrays: Any) -> None:
@@ -320,7 +323,7 @@ class MLPRegressor(TargetRegressor):
 
     def _learn(
         self, rows: Rows, held: Rows | None, settings: Settings, shape: Shape, W: NDArray,
-        arrays: Any, *, rate: float,
+        arrays: Any, *, rate: float = 1.0, checkpoints: Checkpoints | None = None,
     ) -> None:  # fmt: skip
         from locole.regressors.mlp.job import Job, learn
 
@@ -330,7 +333,7 @@ class MLPRegressor(TargetRegressor):
             row_moment=self.second_moment == "row", device=self.device,
         )  # fmt: skip
         learnt = learn(
-            job, make_engine(self.engine), self._checkpoints(rows, settings, rate),
+            job, make_engine(self.engine), checkpoints,
             n_jobs=self.n_jobs, description="learning" if self.verbose else None,
         )  # fmt: skip
         self.n_outputs_, self.settings_ = shape.n_outputs, dataclasses.asdict(settings)
@@ -373,12 +376,12 @@ class MLPRegressor(TargetRegressor):
         order = np.random.default_rng([self.random_state, 3]).permutation(n)
         return rows.take(np.sort(order[:n_held])), rows.take(np.sort(order[n_held:]))
 
-    def _checkpoints(self, rows: Rows, settings: Settings, rate: float) -> Checkpoints | None:
+    def _checkpoints(self, rows: Rows, settings: Settings) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
         own = (self.random_state, self.validation, self.patience, self.first_layer)
         data = (rows.X, rows.targets, rows.targets.codes[rows.which], rows.weight)
-        owner = fingerprint(*data, settings, rate, *own, self.second_moment, _STATE)
+        owner = fingerprint(*data, settings, *own, self.second_moment, _STATE)
         return Checkpoints(self.checkpoint, owner=owner, every_s=self.checkpoint_every_s)
 
     def _settings(self) -> Settings:
@@ -401,6 +404,11 @@ class MLPRegressor(TargetRegressor):
     def learns_embedding(self) -> bool:
         """Whether `fit` learns label vectors, which are then in ``vectors_``."""
         return bool(self.embedding_rate)
+
+    @property
+    def wants_profiles(self) -> bool:
+        """Whether label profiles are part of the recipe."""
+        return self.recipe == "labels"
 
     @property
     def vectors_(self) -> NDArray[np.float32] | None:
