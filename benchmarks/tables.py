@@ -319,6 +319,9 @@ def network(record: dict[str, Any]) -> str:
         ]
         for key, name in names.items()
     ]
+    ours, limit = record["ours"], 1e3 * record["limit_cpu_s"]
+    wall = f"{limit / ours['threads']:,.0f}"
+    rows.append(["limit of the machine", f"{ours['features']:,}", wall, f"{limit:,.0f}", "–"])
     return markdown(["program", "features", "ms a step", "CPU ms", "peak GB"], rows)
 
 

@@ -331,7 +331,12 @@ def state_after(n_steps, model):
 @pytest.mark.parametrize("stop_at", [1, 7, 12])
 @pytest.mark.parametrize(
     "option",
-    [{}, {"validation": 0.2}, {"second_moment": "row", "first_layer": "float16"}],
+    [
+        {},
+        {"validation": 0.2},
+        {"second_moment": "row", "first_layer": "float16"},
+        {"start": "linear"},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("copies", [True, False])
@@ -354,6 +359,8 @@ def test_interrupted_anywhere_and_resumed(tmp_path, monkeypatch, stop_at, option
         patch.setattr(fitting.Fit, "_save", stopping)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X_WORDS, TARGETS)
+    # What it once started from is not asked for again.
+    monkeypatch.setattr(MLPRegressor, "_start_linear", None)
     model.fit(X_WORDS, TARGETS)
     assert_same_bits(learnt(model), learnt(whole))
     # A fit that is done is not done again.

@@ -235,11 +235,13 @@ class MLPRegressor(TargetRegressor):
         shape = _shape(settings, X.shape[1], rows.targets.shape[1], rows.targets)
         counts = np.bincount(rows.X.indices, minlength=X.shape[1])
         self._require_room(shape, settings, counts, rows.which.size)
+        checkpoints = self._checkpoints(rows, settings)
+        has_begun = checkpoints is not None and checkpoints.read() is not None
         W = first_weights(shape, self.random_state)
         arrays = initial(shape, self.random_state, scale=_FIRST_SCALE)
         if shape.n_learnt:
             arrays["vectors"][:] = rows.targets.table(0, shape.n_outputs)
-        if settings.start == "linear":
+        if settings.start == "linear" and not has_begun:
             self._start_linear(rows, shape, W, arrays)
         # A feature that no row has says nothing.
         W[counts == 0] = 0
@@ -247,9 +249,7 @@ class MLPRegressor(TargetRegressor):
             W = W.astype(np.float16).view(np.uint16)
         self.history_: list[dict[str, float]] = []
         self.rows_seen_ = 0
-        self._learn(
-            rows, held, settings, shape, W, arrays, checkpoints=self._checkpoints(rows, settings)
-        )
+        self._learn(rows, held, settings, shape, W, arrays, checkpoints=checkpoints)
         return self
 
     def _start_linear(self, rows: Rows, shape: Shape, W: NDArray, arrays: Any) -> None:
