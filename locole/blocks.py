@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from threading import Event
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -68,11 +69,19 @@ def workers(n_jobs: int | None) -> Iterator[Callable[[Callable[[Any], T], list[A
             yield map
         return
     with one_blas_thread(), ThreadPoolExecutor(threads - 1, initializer=one_blas_thread) as pool:
-        yield partial(_share, pool, threads)
+        over = Event()
+        try:
+            yield partial(_share, pool, threads, over)
+        finally:
+            over.set()  # work that nobody waits for any more ends, too
 
 
 def _share(
-    pool: ThreadPoolExecutor, threads: int, function: Callable[[S], T], items: Iterable[S]
+    pool: ThreadPoolExecutor,
+    threads: int,
+    over: Event,
+    function: Callable[[S], T],
+    items: Iterable[S],
 ) -> Iterator[T]:
     """``map`` by the threads of the pool and the caller's own, which has nothing else to do.
 
@@ -85,6 +94,8 @@ def _share(
     def work() -> Iterator[None]:
         try:
             for i in left:
+                if over.is_set():
+                    return
                 results[i] = function(items[i])
                 yield
         finally:

@@ -64,6 +64,28 @@ def test_results_come_before_the_work_is_done():
     assert len(done) < 100
 
 
+def test_who_leaves_stops_the_work():
+    """Also if what it was reading is not closed: an exception may hold it."""
+    done = []
+
+    def work(i):
+        time.sleep(0.001)
+        done.append(i)
+
+    def leave():
+        with workers(2) as apply:
+            results = apply(work, list(range(1000)))
+            next(results)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+    n = len(done)
+    assert n < 1000
+    time.sleep(0.02)
+    assert len(done) == n
+
+
 @pytest.mark.parametrize("fails", ["caller", "other"])
 def test_whoever_fails_stops_all(fails):
     caller, done, failed = threading.current_thread(), [], threading.Event()

@@ -91,7 +91,7 @@ def make_estimator(run: Run, *, threads: int) -> Any:
     Examples
     --------
     >>> make_estimator(Run("mine", "clinc150", "elastic_net", embedding="gold", dim=128), threads=2)
-    LocoleClassifier(dim=128, embedding='gold', n_jobs=2,
+    LocoleClassifier(dim=128, embedding='gold', n_jobs=2, profiles=False,
                      regressor=ElasticNetRegressor())
     >>> make_estimator(Run("mine", "clinc150", "parabel", settings='{"n_trees":1}'), threads=1)
     Parabel(n_jobs=1, n_trees=1)

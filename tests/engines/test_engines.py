@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from operator import mul
 
 import numpy as np
@@ -60,6 +61,7 @@ def test_who_stops_reading_stops_the_work():
 
     def count(shared, task):
         begun.append(task)
+        time.sleep(1e-4)
 
     found = Threads().map(count, range(10_000), shared=None, n_jobs=2)
     next(found)
