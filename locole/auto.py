@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from locole.blocks import map_blocks
 from locole.decoders import Decoder, near_labels
-from locole.embeddings import Embedding, Explicit
+from locole.embeddings import Embedding
 from locole.engines import Engine
 from locole.mixing import CANDIDATES, choose_weights, point_scores, repeated
 from locole.neighbours import EXAMINED, SAME, Neighbours, bends
@@ -23,7 +23,7 @@ from locole.regressors import (
     TargetRegressor,
     weigh_features,
 )
-from locole.targets import Targets
+from locole.targets import Targets, learnt_embedding
 
 __all__ = [
     "Assembled",
@@ -31,7 +31,6 @@ __all__ = [
     "assemble",
     "few_outputs",
     "is_worth_it",
-    "learnt_embedding",
     "linear_experts",
     "suit_profiles",
 ]
@@ -97,12 +96,6 @@ def is_worth_it(X: Any, weight: NDArray | None) -> bool:
     """Whether there are rows and features enough to weigh several models against each other."""
     n_rows = X.shape[0] if weight is None else np.count_nonzero(weight)
     return bool(n_rows >= _MIN_ROWS and X.shape[1] >= _MIN_FEATURES)
-
-
-def learnt_embedding(regressor: Any, embedding: Embedding) -> Embedding:
-    """Embedding that the regressor's points belong to: the one it was given, or that it has learnt."""
-    vectors = getattr(regressor, "vectors_", None)
-    return embedding if vectors is None else Explicit(vectors)
 
 
 def few_outputs(n_classes: int) -> int | None:

@@ -30,7 +30,6 @@ from locole.auto import (
     assemble,
     few_outputs,
     is_worth_it,
-    learnt_embedding,
     linear_experts,
     suit_profiles,
 )
@@ -54,7 +53,7 @@ from locole.regressors import (
 )
 from locole.regressors.base import all_or_nothing
 from locole.rows import sliceable, take
-from locole.targets import Targets
+from locole.targets import Targets, learnt_embedding
 
 __all__ = ["REGRESSORS", "LocoleClassifier"]
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from locole.embeddings import Embedding, Explicit
 from locole.softmax import Softmax
 
-if TYPE_CHECKING:
-    from locole.embeddings import Embedding
-
-__all__ = ["BLOCK_FLOATS", "Targets"]
+__all__ = ["BLOCK_FLOATS", "Targets", "learnt_embedding"]
 
 #: Label vectors made at a time while a block of columns is cut out of them.
 BLOCK_FLOATS = 1 << 19
@@ -87,3 +85,9 @@ class Targets:
             last = min(first + step, embedding.n_classes)
             total += counts[first:last] @ embedding.real_block(first, last)
         return total / counts.sum()
+
+
+def learnt_embedding(regressor: Any, embedding: Embedding) -> Embedding:
+    """Embedding that the regressor's points belong to: the one it was given, or that it has learnt."""
+    vectors = getattr(regressor, "vectors_", None)
+    return embedding if vectors is None else Explicit(vectors)
