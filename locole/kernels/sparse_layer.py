@@ -69,12 +69,8 @@ def group_by_feature(bounds, columns, values, slots, features, firsts, starts, w
         slot = slots[columns[k]]
         if slot < 0:
             slot = found
-            slots[columns[k]], features[slot], firsts[slot], starts[slot + 2] = (
-                slot,
-                columns[k],
-                k,
-                0,
-            )
+            slots[columns[k]], starts[slot + 2] = slot, 0
+            features[slot], firsts[slot] = columns[k], k
             found += 1
         starts[slot + 2] += 1
     for slot in range(found):
@@ -139,9 +135,7 @@ def _pull(m, u, idle):
 
 
 @kernel
-def take_missed(
-    late, features, starts, who, values, M, U, places, idle, width, first, last, out
-):  # fmt: skip
+def take_missed(late, features, starts, who, values, M, U, places, idle, width, first, last, out):
     """``out[who] −= values · (what w has missed)`` for the entries of the features ``features[late]``.
 
     M : first moments, ``places[s]`` being whose row is that of ``features[s]``. U : second moments, one
