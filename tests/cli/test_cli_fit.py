@@ -213,6 +213,21 @@ def test_parameters_of_a_network(run, folder):
     assert (folder / "state" / "manifest.json").exists()
 
 
+def test_a_network_keeps_its_profiles_with_settings_of_its_own(run, folder):
+    """And with a checkpoint, which is not in the way of the rows held out."""
+    words = [
+        f"{label} {label}x{i % 7} {label}y{i % 11} z{i}" for i in range(1200) for label in [i % 30]
+    ]
+    lines = [f"{i % 30}\t{text}\n" for i, text in enumerate(words)]
+    (folder / "many.tsv").write_text("".join(lines))
+    options = ["--set", "hidden=8", "--set", "epochs=1", "--set", "checkpoint=state"]
+    done = run("fit", "many.tsv", "-o", "many", "--regressor", "mlp", *options)
+    assert done.code == 0
+    model = locole.load(folder / "many").classifier_
+    assert model.profile_weight_ > 0
+    assert model.regressor_.parts[0].settings_["hidden"] == (8,)
+
+
 def test_profiles_on_demand(run, folder):
     done = run("fit", "train.tsv", "-o", "both", "--regressor", "softmax", "--profiles")
     assert done.code == 2
