@@ -32,7 +32,7 @@ NETWORKS = {
     },
 }  # fmt: skip
 #: One that learns for some seconds, so that something can happen to it.
-LONG = {"hidden": 32, "epochs": 200, "batch_size": 100, "validation": 0.1, "patience": 200}
+LONG = {"hidden": 32, "epochs": 600, "batch_size": 100, "validation": 0.1, "patience": 600}
 
 
 def learnt(engine, settings, *, scale=1.0, **more):
