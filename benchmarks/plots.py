@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "records"
-IMAGES = ROOT / "docs" / "images"
+IMAGES = ROOT / "docs" / "research" / "images"
 PEERS = ("centroids", "pecos", "omikuji", "napkinxc", "fasttext", "vowpalwabbit", "output_code")
 TITLES = {
     "cve_product": "cve_product",

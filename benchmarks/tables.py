@@ -16,7 +16,7 @@ from locole.experiments.report import markdown_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "benchmarks" / "records"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -443,7 +443,7 @@ def _study(
 
 
 def growing(record: dict[str, Any]) -> str:
-    """Dims as they were grown on rows held out, and the one that was chosen on the test part."""
+    """Accuracy of growing dims on the validation set, and of the chosen one on the test set."""
     lines: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for r in sorted(record["runs"], key=lambda r: r["dim"]):
         is_step = "validation" in r["data_options"]
@@ -454,7 +454,7 @@ def growing(record: dict[str, Any]) -> str:
         for (data, family), (tried, chosen) in sorted(lines.items(), reverse=True)
     ]
     return markdown(
-        ["embedding", "set", "dim: % of rows held out", "chosen, on the test part"], body
+        ["embedding", "set", "dim: % on the validation set", "chosen dim, on the test set"], body
     )
 
 

@@ -12,11 +12,16 @@ from locole.decoders import DECODERS
 from locole.embeddings import FAMILIES
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # tests/theory/test_bounds.py runs the blocks of this page.
-RUN_ELSEWHERE = {ROOT / "docs" / "theory.md"}
+RUN_ELSEWHERE = {ROOT / "docs" / "research" / "theory.md"}
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 def read(page: Path) -> str:
@@ -42,15 +47,15 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_pages_are_found():
-    names = {page.name for page in PAGES}
-    assert {"README.md", "ARCHITECTURE.md", "index.md", "embeddings.md", "decoding.md"} <= names
+    names = {name_of(page) for page in PAGES}
+    assert {"README.md", "ARCHITECTURE.md", "docs/index.md", "docs/guide/embeddings.md"} <= names
     assert all(python_blocks(page) for page in RUN_ELSEWHERE)
 
 
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if python_blocks(page) and page not in RUN_ELSEWHERE],
-    ids=lambda page: page.name,
+    ids=name_of,
 )
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     # Pages read files by the names that the samples have, and may save models.
@@ -81,19 +86,18 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/embeddings.md"])
 @pytest.mark.parametrize("name", [*FAMILIES, "Explicit"])
-def test_every_embedding_is_described(page, name):
-    assert re.search(rf"`{name}\b", read(ROOT / page)), f"{name} is missing in {page}"
+def test_every_embedding_is_described(name):
+    assert re.search(rf"`{name}\b", read(ROOT / "docs" / "guide" / "embeddings.md"))
 
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_every_decoder_is_described(name):
-    assert f"`{name}`" in read(ROOT / "docs" / "decoding.md")
+    assert f"`{name}`" in read(ROOT / "docs" / "guide" / "decoding.md")
 
 
 def test_the_index_leads_to_every_page():
     index = read(ROOT / "docs" / "index.md")
-    others = [page.name for page in ROOT.glob("docs/*.md") if page.name != "index.md"]
-    assert all(f"({name})" in index for name in others)
+    others = [page.relative_to(ROOT / "docs") for page in ROOT.glob("docs/*/*.md")]
+    assert all(f"({page})" in index for page in others)
     assert "(../README.md)" in index

@@ -19,7 +19,7 @@ def script(name):
 tables, plots = script("tables"), script("plots")
 
 
-@pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_tables_are_up_to_date(page):
     text = page.read_text()
     assert text == tables.filled(text), "run python benchmarks/tables.py"

@@ -12,7 +12,7 @@ from samples import write_samples
 from locole.cli.app import VERBS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 EXAMPLES = [
     (verb, example)
     for verb, module in VERBS.items()
@@ -21,7 +21,7 @@ EXAMPLES = [
 # Take minutes; `make demo` runs the first.
 TOO_LONG = {"locole demo", "locole bench table2 --quick"}
 # Run with their page.
-ON_THE_PAGE = set((ROOT / "docs" / "cli.md").read_text(encoding="utf-8").splitlines())
+ON_THE_PAGE = set((ROOT / "docs" / "guide" / "cli.md").read_text(encoding="utf-8").splitlines())
 
 
 def bash_blocks(text: str) -> list[str]:
@@ -36,10 +36,10 @@ def sections(page: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_section_with_a_command(verb):
-    section = sections(ROOT / "docs" / "cli.md")[verb]
+    section = sections(ROOT / "docs" / "guide" / "cli.md")[verb]
     blocks = bash_blocks(section)
     assert any(re.search(rf"^locole {verb}\b", block, flags=re.MULTILINE) for block in blocks)
-    table = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs" / "guide" / "cli.md").read_text(encoding="utf-8")
     assert f"| [`{verb}`](#{verb}) |" in table
 
 
@@ -58,8 +58,8 @@ def test_every_verb_has_examples_in_its_help(run, verb):
 
 @pytest.mark.parametrize("verb", ["fit", "predict", "evaluate"])
 def test_every_option_is_described(run, verb):
-    section = sections(ROOT / "docs" / "cli.md")[verb]
-    everywhere = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    section = sections(ROOT / "docs" / "guide" / "cli.md")[verb]
+    everywhere = (ROOT / "docs" / "guide" / "cli.md").read_text(encoding="utf-8")
     options = set(re.findall(r"--[a-z0-9-]+", run(verb, "--help").out.split("\nOptions:")[1]))
     for option in options - {"--help"}:
         assert option in (everywhere if verb != "fit" else section), option
@@ -89,7 +89,7 @@ def test_examples_that_take_long_are_still_examples():
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if bash_blocks(page.read_text(encoding="utf-8"))],
-    ids=lambda page: page.name,
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_commands_of_a_page_run_in_order(shell, tmp_path, monkeypatch, page):
     write_samples(tmp_path)

@@ -110,7 +110,7 @@ def test_its_name_in_files_is_that_of_a_baseline(name):
 
 
 def test_it_is_described(name):
-    text = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "guide" / "baselines.md").read_text(encoding="utf-8")
     assert f"`{name}`" in text
     words = inspect.getdoc(CLASSES[name])
     assert ">>>" in words

@@ -23,7 +23,7 @@ from locole.theory import (
     welch_bound,
 )
 
-DOC = Path(__file__).parents[2] / "docs" / "theory.md"
+DOC = Path(__file__).parents[2] / "docs" / "research" / "theory.md"
 unit = st.floats(0.0, 1.0)
 coherences = st.floats(0.0, 0.95)
 
