@@ -21,8 +21,8 @@ import scipy.sparse as sp
 
 from locole.datasets import load_libsvm
 from locole.embeddings import make_embedding
-from locole.engines import RayEngine, Threads
 from locole.kernels.dual import BLOCK
+from locole.parallel import RayEngine, Threads
 from locole.regressors import ElasticNetRegressor, MLPRegressor
 from locole.targets import Targets
 

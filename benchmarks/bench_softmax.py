@@ -13,8 +13,8 @@ import machine
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from locole.cross_entropy import Softmax
 from locole.embeddings import make_embedding
-from locole.softmax import Softmax
 
 RECORD = Path(__file__).parent / "records" / "softmax.json"
 ROWS = 256

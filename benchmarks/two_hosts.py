@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from locole.embeddings import Rademacher
-from locole.engines import RayEngine
+from locole.parallel import RayEngine
 from locole.regressors import ElasticNetRegressor, MLPRegressor
 from locole.targets import Targets
 

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.blocks import map_blocks
 from locole.decoders import Decoder, near_labels
 from locole.embeddings import Embedding
-from locole.engines import Engine
 from locole.mixing import CANDIDATES, choose_weights, point_scores, repeated
 from locole.neighbours import EXAMINED, SAME, Neighbours, bends
+from locole.parallel import Engine
+from locole.parallel.blocks import map_blocks
 from locole.profiles import Profiles
 from locole.regressors import (
     BlendRegressor,

@@ -33,16 +33,16 @@ from locole.auto import (
     linear_experts,
     suit_profiles,
 )
-from locole.blocks import map_blocks, n_threads
 from locole.decoders import Decoder, choose_decoder, recall
 from locole.decoders.choose import checked_k
 from locole.embeddings import Embedding, Explicit, make_embedding
-from locole.engines import Engine, Threads, make_engine
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import codes_of, extended
 from locole.mixing import Mixture
 from locole.neighbours import Neighbours
+from locole.parallel import Engine, Threads, make_engine
+from locole.parallel.blocks import map_blocks, n_threads
 from locole.profiles import Profiles
 from locole.regressors import (
     ElasticNetRegressor,
@@ -109,7 +109,7 @@ class LocoleClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         0 is silent.
     engine : {"threads", "ray"} or Engine
         Where the elastic net, or a network, is learnt: on threads of this machine, or on the nodes of a
-        Ray cluster (see `locole.engines.RayEngine`). The answer does not depend on it. Not saved with
+        Ray cluster (see `locole.parallel.RayEngine`). The answer does not depend on it. Not saved with
         the model.
     profiles : bool or "auto"
         Whether label profiles are added to the scores of a regressor of ours, weighed on rows held out

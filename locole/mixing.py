@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from locole.blocks import one_blas_thread
 from locole.decoders import Decoder, all_scores, decode
 from locole.neighbours import EXAMINED, Neighbours
+from locole.parallel.blocks import one_blas_thread
 from locole.profiles import Profiles
 
 __all__ = ["CANDIDATES", "Mixture", "choose_weights", "point_scores", "repeated"]

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from locole.blocks import map_blocks, slices
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
 from locole.kernels.postings import gather_evidence, scan_postings, tune_features
 from locole.kernels.simd import WIDTH
-from locole.progress import track
+from locole.parallel.blocks import map_blocks, slices
+from locole.parallel.progress import track
 
 __all__ = ["Profiles", "Scan"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from locole.cross_entropy import Softmax
 from locole.embeddings import Embedding, Explicit
-from locole.softmax import Softmax
 
 __all__ = ["BLOCK_FLOATS", "Targets", "learnt_embedding"]
 

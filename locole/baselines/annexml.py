@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from locole.baselines.base import Baseline
 from locole.baselines.neighborhoods import MapSettings, learn_map, learn_partition, padded
-from locole.blocks import map_blocks
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.annexml import LANES, fill_embeddings, fill_votes, find_nearest
+from locole.parallel.blocks import map_blocks
 
 __all__ = ["AnnexML"]
 

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.baselines.sparse_linear import best_by_lists, compact, row_sizes
-from locole.blocks import map_blocks
 from locole.kernels.pd_sparse import (
     ascend,
     count_weights,
@@ -17,6 +16,7 @@ from locole.kernels.pd_sparse import (
     keep_weights,
     move_tables,
 )
+from locole.parallel.blocks import map_blocks
 
 __all__ = ["Ascent", "Weights", "sampled"]
 

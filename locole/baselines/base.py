@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from locole.blocks import map_blocks, n_threads
 from locole.decoders.choose import checked_k
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, write_model
 from locole.kernels.topk import push_rows
+from locole.parallel.blocks import map_blocks, n_threads
 from locole.regressors.base import all_or_nothing
 
 __all__ = ["Baseline"]

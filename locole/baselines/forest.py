@@ -20,9 +20,9 @@ from locole.baselines.label_tree import (
     learn_node,
 )
 from locole.baselines.omikuji_engine import best_by_omikuji, learn_by_omikuji
-from locole.blocks import map_blocks, n_threads
 from locole.exceptions import LocoleError, ModelFileError
 from locole.kernels.label_tree import search_trees
+from locole.parallel.blocks import map_blocks, n_threads
 
 __all__ = ["Engine", "LabelTrees"]
 

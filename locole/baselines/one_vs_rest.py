@@ -15,9 +15,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from locole.baselines.sparse_linear import SparseLinear, check_settings
-from locole.blocks import map_blocks
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.parallel.blocks import map_blocks
 
 __all__ = ["LinearOneVsRest"]
 

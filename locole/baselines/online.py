@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.blocks import n_threads, slices, workers
 from locole.kernels.arow import BLOCK, arow_pass, perceptron_pass
 from locole.kernels.simd import WIDTH, aligned
-from locole.progress import track
+from locole.parallel.blocks import n_threads, slices, workers
+from locole.parallel.progress import track
 
 __all__ = ["Learner", "OnlineSettings", "learn_online"]
 

@@ -15,7 +15,7 @@ from locole.baselines.ascent import Ascent
 from locole.baselines.sparse_linear import SparseLinear, check_settings
 from locole.exceptions import LocoleError
 from locole.io import saved_as
-from locole.progress import track
+from locole.parallel.progress import track
 
 __all__ = ["PDSparse"]
 

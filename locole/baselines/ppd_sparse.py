@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.baselines.sparse_linear import SparseLinear, check_settings, compact, row_sizes
-from locole.blocks import slices
-from locole.engines import Engine, in_order, make_engine, read_only
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.kernels.ppd_sparse import N_BINS, solve_label
+from locole.parallel import Engine, in_order, make_engine, read_only
+from locole.parallel.blocks import slices
 
 __all__ = ["PPDSparse"]
 
@@ -65,7 +65,7 @@ class PPDSparse(SparseLinear):
     verbose : int
         1 shows progress.
     engine : {"threads", "ray"} or Engine
-        Where labels are solved; see `locole.engines`. The answer does not depend on it. Not saved.
+        Where labels are solved; see `locole.parallel`. The answer does not depend on it. Not saved.
 
     Attributes
     ----------

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.blocks import workers
+from locole.parallel.blocks import workers
 
 __all__ = ["similar_order"]
 

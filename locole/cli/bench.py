@@ -10,9 +10,9 @@ import typer
 from locole.cli.options import Address, EngineName, Json
 
 if TYPE_CHECKING:
-    from locole.engines import Engine
     from locole.experiments.runner import Bench
     from locole.experiments.spec import Spec
+    from locole.parallel import Engine
 
 __all__ = ["EXAMPLES", "bench"]
 
@@ -84,9 +84,9 @@ def bench(
         if value is not None and value <= 0:
             raise LocoleError(f"{name} must be above 0, but is {value}.")
     from locole.cli.engines import engine_of
-    from locole.engines import Threads
     from locole.experiments.runner import Bench
     from locole.experiments.spec import load_spec
+    from locole.parallel import Threads
 
     wanted = _narrowed(load_spec(spec), sets, methods, seeds, limit, quick=quick)
     made = Bench(wanted, out, data=data, quick=quick, threads=jobs, retry=retry)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.progress import track
+from locole.parallel.progress import track
 
 __all__ = ["Centroids"]
 

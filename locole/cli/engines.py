@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from locole.classifier import LocoleClassifier
-from locole.engines import Engine, RayEngine, make_engine
 from locole.exceptions import LocoleError
+from locole.parallel import Engine, RayEngine, make_engine
 
 __all__ = ["engine_of", "set_engine"]
 

@@ -17,7 +17,7 @@ from locole.datasets.files import format_of
 from locole.exceptions import LocoleError
 from locole.io import read_manifest
 from locole.models import load
-from locole.progress import track
+from locole.parallel.progress import track
 
 __all__ = [
     "FIRST_INDEX",

@@ -11,8 +11,8 @@ from locole.cli.answers import FORMATS, answers_to
 from locole.cli.examples import batches
 from locole.cli.options import Reading
 from locole.datasets.sources import suffix_of
-from locole.engines import Engine
 from locole.exceptions import LocoleError
+from locole.parallel import Engine
 
 __all__ = ["Job", "answer_shard", "answer_shards", "shards_of"]
 

@@ -17,7 +17,7 @@ from locole.cli.show import amount
 from locole.cli.steps import Steps
 from locole.exceptions import LocoleError
 from locole.io import read_manifest
-from locole.progress import track
+from locole.parallel.progress import track
 from locole.text import TextClassifier, TextFeatures
 
 __all__ = [

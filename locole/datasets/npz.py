@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.datasets.base import MAX_FEATURES, compact_csr, label_array
-from locole.datasets.memory import require_room
+from locole.datasets.growing import require_room
 from locole.datasets.sources import PathLike, shown
 from locole.exceptions import LocoleError
 

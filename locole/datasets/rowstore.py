@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from locole.datasets.base import compact_csr, label_array
-from locole.datasets.memory import Growing
+from locole.datasets.growing import Growing
 from locole.datasets.svmlines import ParsedLines
 
 __all__ = ["Entries", "RowStore", "indicator"]

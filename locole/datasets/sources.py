@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError
-from locole.progress import track
+from locole.parallel.progress import track
 
 __all__ = [
     "Chunk",

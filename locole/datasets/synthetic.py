@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from locole.datasets.base import Codes, Dataset, compact_csr
-from locole.datasets.memory import Growing
+from locole.datasets.growing import Growing
 from locole.exceptions import LocoleError
 
 __all__ = ["make_topics"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from locole.datasets.base import label_array
 from locole.datasets.delimited import Record, TextColumns, csv_records, tsv_records
-from locole.datasets.memory import require_room
+from locole.datasets.growing import require_room
 from locole.datasets.parquet import parquet_records
 from locole.datasets.sources import PathLike, Source, decoded_lines, shown, suffix_of
 from locole.exceptions import LocoleError

@@ -60,7 +60,7 @@ class Decoder(ABC):
     """Scores points against all labels of an embedding it can handle.
 
     `scan` is fast and works in float32 within a stated error; `scores` is exact to double precision.
-    What to make of the difference is decided once for all decoders, in `locole.decoders.settle`.
+    What to make of the difference is decided once for all decoders, in `locole.decoders.exact_ranking`.
     """
 
     name: ClassVar[str]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from locole.blocks import map_blocks
+from locole.decoders.argmax import ArgmaxDecoder
 from locole.decoders.base import Codebook, Decoder
 from locole.decoders.candidates import CandidateDecoder
 from locole.decoders.dense import DenseDecoder
+from locole.decoders.exact_ranking import decode_block
 from locole.decoders.fft import FourierDecoder
 from locole.decoders.fwht import WalshHadamardDecoder
 from locole.decoders.gather import GatherDecoder
-from locole.decoders.linear import ArgmaxDecoder
-from locole.decoders.settle import decode_block
 from locole.exceptions import LocoleError
 from locole.io import saved_as
+from locole.parallel.blocks import map_blocks
 
 __all__ = ["DECODERS", "checked_k", "choose_decoder", "decode", "recall"]
 

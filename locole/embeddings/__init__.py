@@ -3,8 +3,8 @@
 from locole.embeddings.assignment import group_columns
 from locole.embeddings.base import Embedding, InnerProducts
 from locole.embeddings.explicit import Explicit
-from locole.embeddings.linear import OneHot, Simplex
 from locole.embeddings.nelson import Nelson
+from locole.embeddings.one_hot import OneHot, Simplex
 from locole.embeddings.quadratic import DelsarteGoethals, Gold, Kerdock
 from locole.embeddings.random import ComplexGaussian, Gaussian, Rademacher
 from locole.embeddings.reed_solomon import ReedSolomonSimplex

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from locole.embeddings.base import Embedding, InnerProducts, nearest_dims, pair_rms, wanted_dim
 from locole.embeddings.fields import make_field, prime_power
-from locole.embeddings.linear import simplex_vertices
+from locole.embeddings.one_hot import simplex_vertices
 from locole.exceptions import DimensionError
 
 __all__ = ["ReedSolomonSimplex"]

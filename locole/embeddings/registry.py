@@ -10,8 +10,8 @@ import numpy as np
 from locole.embeddings.assignment import AssignmentLike
 from locole.embeddings.base import Embedding
 from locole.embeddings.explicit import Explicit
-from locole.embeddings.linear import OneHot, Simplex
 from locole.embeddings.nelson import Nelson
+from locole.embeddings.one_hot import OneHot, Simplex
 from locole.embeddings.quadratic import DelsarteGoethals, Gold, Kerdock
 from locole.embeddings.random import ComplexGaussian, Gaussian, Rademacher
 from locole.embeddings.reed_solomon import ReedSolomonSimplex

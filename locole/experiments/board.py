@@ -19,7 +19,7 @@ _COLUMNS = ("data", "method", "vectors", "seed", "accuracy", "fit", "memory", ""
 
 
 class Board:
-    """Shows on standard error what runs do; a `locole.experiments.around.Watcher`.
+    """Shows on standard error what runs do; a `locole.experiments.protocols.Watcher`.
 
     Parameters
     ----------

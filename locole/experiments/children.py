@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from locole.experiments.machine import describe
-from locole.experiments.one import sentence
+from locole.experiments.worker import sentence
 
 __all__ = ["Children", "run_alone"]
 
-_COMMAND = [sys.executable, "-m", "locole.experiments.one"]
+_COMMAND = [sys.executable, "-m", "locole.experiments.worker"]
 # The root of the package, for processes that start in another folder.
 _ROOT = str(Path(__file__).resolve().parents[2])
 
@@ -58,7 +58,7 @@ class Children:
         Parameters
         ----------
         request : dict
-            See `locole.experiments.one.reply`, with ``limit_s``, seconds after which the process is
+            See `locole.experiments.worker.reply`, with ``limit_s``, seconds after which the process is
             ended.
         """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

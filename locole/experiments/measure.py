@@ -122,7 +122,7 @@ def _place(run: Run, threads: int) -> AbstractContextManager[Any]:
     """Where the fit runs, which is made ready before seconds count."""
     if run.engine == "threads":
         return nullcontext()
-    from locole.engines import make_engine
+    from locole.parallel import make_engine
 
     return make_engine(run.engine).running(threads)
 

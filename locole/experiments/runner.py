@@ -10,20 +10,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from locole.blocks import n_threads
 from locole.embeddings import FAMILIES
-from locole.engines import Engine
 from locole.exceptions import LocoleError
-from locole.experiments.around import Nobody, Watcher, on_threads, work_folder
 from locole.experiments.children import Children, run_alone
 from locole.experiments.data import choose_sets, keep, load_set, where_missing
 from locole.experiments.machine import describe
 from locole.experiments.methods import missing_package
-from locole.experiments.one import sentence
 from locole.experiments.plan import all_runs, next_runs
+from locole.experiments.protocols import Nobody, Watcher, on_threads, work_folder
 from locole.experiments.records import IDENTITY, Store, identity, is_done, latest, read
 from locole.experiments.runs import Run
 from locole.experiments.spec import Spec
+from locole.experiments.worker import sentence
+from locole.parallel import Engine
+from locole.parallel.blocks import n_threads
 
 __all__ = ["Bench", "run_spec"]
 

@@ -54,7 +54,7 @@ class LabelTargets(TargetsLike, Protocol):
     def softmax(self, **settings: Any) -> Callable[..., tuple[NDArray, NDArray]]:
         """Return a function from points and codes to losses and their gradients.
 
-        The settings are those of `locole.softmax.Softmax`.
+        The settings are those of `locole.cross_entropy.Softmax`.
         """
 
 

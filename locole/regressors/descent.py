@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.blocks import slices, workers
 from locole.kernels.product import NO_SCALES, add_dense_product, subtract_outer
-from locole.progress import track
+from locole.parallel.blocks import slices, workers
+from locole.parallel.progress import track
 from locole.regressors.base import LabelTargets
-from locole.regressors.lazy import Shrinkage, TailMean
+from locole.regressors.lazy_updates import Shrinkage, TailMean
 from locole.regressors.settings import Settings
 
 __all__ = ["Descent", "Rows", "learning_unit", "points"]

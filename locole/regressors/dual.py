@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.blocks import slices
-from locole.engines import THREADS, Engine, read_only
 from locole.kernels.dual import BLOCK, dual_pass, fill_duals, fill_weights
 from locole.kernels.simd import WIDTH, aligned
+from locole.parallel import THREADS, Engine, read_only
+from locole.parallel.blocks import slices
 from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.problem import Problem
 

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from locole.engines import Engine, make_engine
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.parallel import Engine, make_engine
 from locole.regressors.base import TargetsLike, all_or_nothing, as_targets
 from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
 from locole.regressors.direct import solve_directly, suits_directly
@@ -84,7 +84,7 @@ class ElasticNetRegressor(LinearRegressor):
         saved with a model.
     engine : {"threads", "ray"} or Engine
         Where blocks of outputs are solved: on threads of this machine, or on a Ray cluster (see
-        `locole.engines`). The answer does not depend on it. Not saved with a model.
+        `locole.parallel`). The answer does not depend on it. Not saved with a model.
 
     Attributes
     ----------

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.blocks import map_blocks
 from locole.kernels.dual import BLOCK
+from locole.parallel.blocks import map_blocks
 from locole.regressors.base import TargetsLike
 from locole.regressors.direct import suits_directly
 from locole.regressors.dual import DualSettings, solve_dual

@@ -15,11 +15,11 @@ from locole.io import saved_as
 from locole.kernels.simd import WIDTH
 from locole.regressors.base import LabelTargets, TargetsLike, all_or_nothing
 from locole.regressors.descent import Descent, Rows
+from locole.regressors.early_stopping import Watch, split
 from locole.regressors.linear import LinearRegressor
 from locole.regressors.settings import Settings, checked
-from locole.regressors.start import elastic_net, scaled_weights
 from locole.regressors.storage import Storage
-from locole.regressors.watch import Watch, split
+from locole.regressors.warm_start import elastic_net, scaled_weights
 
 __all__ = ["SoftmaxRegressor"]
 
@@ -35,7 +35,7 @@ class SoftmaxRegressor(LinearRegressor):
     with π the frequencies of the labels, κ the ``prior``.
 
     Logits of all labels and the gradient back to the point are fast transforms where the embedding
-    has them (`locole.softmax`), so a row costs O(n_classes · log dim), and no matrix of
+    has them (`locole.cross_entropy`), so a row costs O(n_classes · log dim), and no matrix of
     n_classes × n_outputs exists.
 
     What is off by default did not help on all data; docs/default_model.md has the figures.
@@ -65,7 +65,8 @@ class SoftmaxRegressor(LinearRegressor):
         Whether logits are ``τ·s`` with a learnt τ between 0.1 and 10. The weights then contain it.
         Without penalties this changes the learning rate only.
     n_sampled : int, optional
-        Learn from so many labels for each batch instead of all; inexact, see `locole.softmax.Softmax`.
+        Learn from this many labels for each batch instead of all; inexact, see
+        `locole.cross_entropy.Softmax`.
     validation_fraction : float
         Part of the rows that is not learnt from but watched after each epoch: the weights with the
         fewest of them wrong are kept.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from locole.embeddings import Embedding, InnerProducts
 from locole.exceptions import LocoleError
-from locole.progress import track
+from locole.parallel.progress import track
 
 __all__ = ["Coherence", "coherence"]
 

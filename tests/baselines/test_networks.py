@@ -157,7 +157,7 @@ import re
 from pathlib import Path
 import numpy as np, scipy.sparse as sp
 from locole.baselines import MLPCrossEntropy
-from locole.regressors.mlp.memory import training_bytes
+from locole.regressors.mlp.memory_needed import training_bytes
 from locole.regressors.mlp.shape import Shape
 
 def memory(name):

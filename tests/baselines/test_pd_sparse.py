@@ -256,7 +256,7 @@ def test_rows_that_overflow_give_an_answer_or_an_error(size):
 
 
 def test_progress_when_verbose(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     PDSparse(max_passes=2, verbose=1).fit(X_WORDS, Y_WORDS)
     assert "PD-Sparse" in capsys.readouterr().err
 

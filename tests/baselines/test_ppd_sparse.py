@@ -155,7 +155,7 @@ def test_rows_that_overflow_give_an_answer_or_an_error(size):
 
 
 def test_progress_when_verbose(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     PPDSparse(verbose=1).fit(X_WORDS, Y_WORDS)
     assert "PPD-Sparse: 1/1 (100%)" in capsys.readouterr().err
 

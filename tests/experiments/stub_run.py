@@ -1,4 +1,4 @@
-"""Stands in for ``locole.experiments.one``: answers at once, by what the run's settings ask for.
+"""Stands in for ``locole.experiments.worker``: answers at once, by what the run's settings ask for.
 
 Each call leaves a file with its process number in the folder of records.
 """

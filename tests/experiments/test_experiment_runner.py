@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from stubs import SMALL, method
 
-from locole.engines import Threads
 from locole.exceptions import LocoleError
 from locole.experiments import read
 from locole.experiments.children import Children
 from locole.experiments.records import KEYS, Store
 from locole.experiments.runner import Bench
 from locole.experiments.spec import parse_spec
+from locole.parallel import Threads
 
 STORM = Path(__file__).with_name("kill_storm.py")
 # What differs from one time to the next.

@@ -113,7 +113,7 @@ def test_index_types_and_formats_give_the_same_bits():
 
 
 def test_progress_when_verbose(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     ElasticNetRegressor(max_passes=1, verbose=1).fit(X, Y)
     assert "elastic net: 2/2 (100%)" in capsys.readouterr().err
     ElasticNetRegressor(max_passes=1).fit(X, Y)

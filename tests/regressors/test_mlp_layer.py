@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from same import assert_same_bits
 
-from locole.blocks import workers
 from locole.exceptions import LocoleError
+from locole.parallel.blocks import workers
 from locole.regressors.mlp.batches import Foresight, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, choose_device
-from locole.regressors.mlp.memory import momenta
+from locole.regressors.mlp.memory_needed import momenta
 from locole.regressors.mlp.momentum import BETAS, EPS, IdleMomentum
 from locole.regressors.mlp.schedule import rates
 from locole.regressors.mlp.sparse_layer import SparseLayer

@@ -14,15 +14,15 @@ from same import assert_same_bits
 from sklearn.base import clone
 
 from locole import LocoleClassifier, load
+from locole.cross_entropy import Softmax
 from locole.embeddings import Embedding, Gaussian, Kerdock, Nelson
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
 from locole.regressors.descent import Rows
-from locole.regressors.lazy import Shrinkage, TailMean
-from locole.regressors.start import best_scale
-from locole.regressors.watch import share_wrong
-from locole.softmax import Softmax
+from locole.regressors.early_stopping import share_wrong
+from locole.regressors.lazy_updates import Shrinkage, TailMean
+from locole.regressors.warm_start import best_scale
 from locole.targets import Targets
 
 X_WORDS, Y_WORDS = words(n_samples=150, n_features=90)

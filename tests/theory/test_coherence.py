@@ -108,6 +108,6 @@ def test_bad_options(options):
 
 
 def test_progress_of_a_long_gram(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     coherence(Rademacher(3000, 8), method="gram")
     assert "Gram matrix: 3/3 (100%)" in capsys.readouterr().err

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.blocks import slices
 from locole.kernels.sparse_layer import group_by_feature, meet_next, take_rows
+from locole.parallel.blocks import slices
 
 __all__ = ["Batch", "Foresight", "Grouper", "Orders", "ahead"]
 

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from locole.engines import Engine, Threads, make_engine
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.parallel import Engine, Threads, make_engine
 from locole.regressors.base import (
     LabelTargets,
     TargetRegressor,
@@ -24,7 +24,7 @@ from locole.regressors.base import (
 )
 from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
 from locole.regressors.elastic_net import ElasticNetRegressor
-from locole.regressors.mlp.memory import momenta, require_room, training_bytes
+from locole.regressors.mlp.memory_needed import momenta, require_room, training_bytes
 from locole.regressors.mlp.recipes import Settings, resolve
 from locole.regressors.mlp.schedule import Schedule
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
@@ -114,7 +114,7 @@ class MLPRegressor(TargetRegressor):
     n_jobs : int, optional
         Threads; the answer does not depend on it.
     engine : {"threads", "ray"} or Engine
-        Where to learn: on this machine, or on the nodes of a Ray cluster (see `locole.engines` and
+        Where to learn: on this machine, or on the nodes of a Ray cluster (see `locole.parallel` and
         ``docs/scaling.md``). The answer does not depend on it. Not saved with a model.
     verbose : int
         1 shows progress.

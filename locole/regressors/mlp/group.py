@@ -26,8 +26,8 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from locole.engines import LostError, Member
 from locole.kernels.simd import WIDTH
+from locole.parallel import LostError, Member
 
 __all__ = ["ALONE", "Alone", "Group", "joined"]
 
@@ -185,7 +185,7 @@ def _lost_if_silent() -> Iterator[None]:
 
 @contextmanager
 def joined(member: Member, width: int) -> Iterator[Alone]:
-    """Be in the group of a crew's members while the context lasts."""
+    """Be one of the members of a worker group while the context lasts."""
     if member.size == 1:
         yield ALONE
         return

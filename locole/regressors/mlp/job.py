@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.engines import Engine, Member, RayEngine, Threads
 from locole.exceptions import LocoleError
+from locole.parallel import Engine, Member, RayEngine, Threads
 from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.mlp.fitting import Fit
 from locole.regressors.mlp.group import ALONE, Alone, joined
@@ -90,7 +90,7 @@ def _n_steps(job: Job) -> int:
 
 
 def _work(shared: tuple[Job, Checkpoints | None], state: Any, member: Member) -> Learnt:
-    """Learn in one process of a crew, with its columns of the first layer."""
+    """Learn in one process of a group, with its columns of the first layer."""
     job, checkpoints = shared
     with joined(member, job.shape.width) as group:
         W = np.array(group.part(job.W))

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from locole.blocks import slices
 from locole.kernels.sparse_layer import TINY, adamax
+from locole.parallel.blocks import slices
 from locole.regressors.mlp.group import ALONE, Alone
 from locole.regressors.mlp.momentum import BETAS, EPS
 from locole.regressors.mlp.shape import NORM_EPS, Arrays, Shape

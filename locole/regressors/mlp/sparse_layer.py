@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from locole.blocks import slices
 from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.sparse_layer import (
     change_places,
@@ -15,6 +14,7 @@ from locole.kernels.sparse_layer import (
     take_missed,
     update_rows,
 )
+from locole.parallel.blocks import slices
 from locole.regressors.mlp.batches import Batch
 from locole.regressors.mlp.momentum import BETAS, EPS, FADED, IdleMomentum
 

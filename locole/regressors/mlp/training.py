@@ -11,8 +11,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from locole.blocks import map_blocks, n_threads, workers
-from locole.progress import track
+from locole.parallel.blocks import map_blocks, n_threads, workers
+from locole.parallel.progress import track
 from locole.regressors.base import TargetsLike
 from locole.regressors.mlp.batches import Batch, Foresight, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, DeviceNetwork, choose_device

@@ -71,7 +71,7 @@ def in_order(
     Examples
     --------
     >>> from operator import pow
-    >>> from locole.engines import Threads
+    >>> from locole.parallel import Threads
     >>> in_order(Threads(), pow, [0, 1, 2, 3], shared=2)
     [1, 2, 4, 8]
     """

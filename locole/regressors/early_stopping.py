@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.blocks import map_blocks
 from locole.exceptions import LocoleError
+from locole.parallel.blocks import map_blocks
 from locole.regressors.descent import Descent, Rows, points
 from locole.regressors.settings import Settings
 

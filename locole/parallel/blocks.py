@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 from locole.exceptions import LocoleError
-from locole.progress import track
+from locole.parallel.progress import track
 
 __all__ = ["map_blocks", "n_threads", "one_blas_thread", "slices", "workers"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.blocks import workers
 from locole.exceptions import LocoleError
 from locole.kernels.simd import WIDTH
+from locole.parallel.blocks import workers
 from locole.regressors.descent import Rows, points
 from locole.regressors.elastic_net import ElasticNetRegressor
 from locole.regressors.linear import LinearRegressor

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from locole.blocks import n_threads
 from locole.exceptions import LocoleError
+from locole.parallel.blocks import n_threads
 
 __all__ = ["Watch", "connected", "import_ray", "lost_contact", "require_ray"]
 

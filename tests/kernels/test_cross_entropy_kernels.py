@@ -7,14 +7,14 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from locole.kernels.cross_entropy import softmax_wht, store_rows
+from locole.kernels.cross_entropy_dft import pull_pair, softmax_dft
 from locole.kernels.jit import kernel
 from locole.kernels.lanes import LANES, place
 from locole.kernels.plans import bluestein_plan
 from locole.kernels.product import subtract_outer
 from locole.kernels.shrink import shrink_rows
 from locole.kernels.simd import WIDTH, exp, load, store
-from locole.kernels.softmax import softmax_wht, store_rows
-from locole.kernels.softmax_dft import pull_pair, softmax_dft
 
 F32 = np.float32
 

@@ -20,8 +20,8 @@ from sklearn.base import clone
 import locole
 from locole import LocoleClassifier
 from locole.baselines import PPDSparse
-from locole.engines import ENGINES, Engine, RayEngine, Threads, in_order, make_engine, read_only
 from locole.exceptions import LocoleError, ModelFileError
+from locole.parallel import ENGINES, Engine, RayEngine, Threads, in_order, make_engine, read_only
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
 
 RNG = np.random.default_rng(0)
@@ -101,7 +101,7 @@ def test_without_ray_the_error_names_the_extra(monkeypatch):
 
 def test_nothing_imports_ray_unless_it_is_used():
     code = (
-        "import sys, locole, locole.baselines, locole.engines as e; e.make_engine('ray');"
+        "import sys, locole, locole.baselines, locole.parallel as e; e.make_engine('ray');"
         "print('ray' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

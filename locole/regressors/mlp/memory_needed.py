@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError
-from locole.memory import available_bytes
+from locole.parallel.memory import available_bytes
 from locole.regressors.mlp.momentum import FADED
 from locole.regressors.mlp.shape import Shape
 

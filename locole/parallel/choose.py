@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from locole.engines.base import Engine
-from locole.engines.cluster import require_ray
-from locole.engines.ray import RayEngine
-from locole.engines.threads import Threads
 from locole.exceptions import LocoleError
+from locole.parallel.cluster import require_ray
+from locole.parallel.engine import Engine
+from locole.parallel.ray import RayEngine
+from locole.parallel.threads import Threads
 
 __all__ = ["ENGINES", "make_engine"]
 
@@ -31,4 +31,4 @@ def make_engine(engine: str | Engine) -> Engine:
     if not isinstance(engine, type) and isinstance(engine, Engine):
         return engine
     names = ", ".join(ENGINES)
-    raise LocoleError(f"unknown engine {engine!r}: take {names} or an engine of locole.engines.")
+    raise LocoleError(f"unknown engine {engine!r}: take {names} or an engine of locole.parallel.")

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import locole.engines.folder as module
-from locole.engines.folder import fetched, stored
+import locole.parallel.shared_folder as module
 from locole.exceptions import LocoleError
+from locole.parallel.shared_folder import fetched, stored
 
 
 class Pair(NamedTuple):

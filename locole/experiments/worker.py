@@ -1,4 +1,4 @@
-"""``python -m locole.experiments.one``: one run in a process of its own.
+"""``python -m locole.experiments.worker``: one run in a process of its own.
 
 A line of JSON on standard input says what to do, a line of JSON on standard output what came out. A
 process of its own can be ended when its time is up, has its own peak of memory and its own seconds, and

@@ -1,4 +1,4 @@
-"""Engine of this machine: the threads of `locole.blocks`."""
+"""Engine of this machine: the threads of `locole.parallel.blocks`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeVar
 
-from locole.blocks import n_threads, workers
-from locole.progress import track
+from locole.parallel.blocks import n_threads, workers
+from locole.parallel.progress import track
 
 __all__ = ["THREADS", "Threads"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from locole.exceptions import LocoleError
-from locole.memory import available_bytes
+from locole.parallel.memory import available_bytes
 
 __all__ = ["Growing", "require_room"]
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import EMBEDDINGS, name_of
 
-import locole.softmax as module
+import locole.cross_entropy as module
+from locole.cross_entropy import Softmax
 from locole.embeddings import (
     Embedding,
     Gaussian,
@@ -23,7 +24,6 @@ from locole.embeddings import (
     ReedSolomonSimplex,
 )
 from locole.exceptions import LocoleError
-from locole.softmax import Softmax
 from locole.targets import Targets
 
 each = pytest.mark.parametrize("embedding", EMBEDDINGS, ids=name_of)

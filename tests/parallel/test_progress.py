@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from locole.progress import track
+from locole.parallel.progress import track
 
 
 def test_short_loops_are_silent(capsys):
@@ -13,7 +13,7 @@ def test_short_loops_are_silent(capsys):
 
 
 def test_lines_where_there_is_no_terminal(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     assert list(track(iter([1, 2]), "work", total=2)) == [1, 2]
     assert "work: 2/2 (100%)" in capsys.readouterr().err
     list(track(iter([1, 2]), "unknown length"))
@@ -26,7 +26,7 @@ def test_bar_on_a_terminal(monkeypatch):
             return True
 
     screen = Terminal()
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     assert sum(track(range(4), "bar")) == 6
@@ -34,7 +34,7 @@ def test_bar_on_a_terminal(monkeypatch):
 
 
 def test_an_exception_passes_through_and_closes(monkeypatch):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
 
     def fails():
         for i in track(range(4), "work"):
@@ -46,8 +46,8 @@ def test_an_exception_passes_through_and_closes(monkeypatch):
 
 
 def test_lines_tell_units_rate_and_time_left(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
-    monkeypatch.setattr("locole.progress._Lines.every_s", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._Lines.every_s", -1.0)
     list(track(["abc", "d"], "reading", total=8, unit="letters", size=len))
     first, last = capsys.readouterr().err.splitlines()
     assert first.startswith("reading: 3/8 letters (38%), ")
@@ -57,20 +57,20 @@ def test_lines_tell_units_rate_and_time_left(monkeypatch, capsys):
 
 
 def test_an_estimate_that_was_too_small_is_left_out(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
-    monkeypatch.setattr("locole.progress._Lines.every_s", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._Lines.every_s", -1.0)
     list(track(range(3), "work", total=2, unit="rows"))
     assert capsys.readouterr().err.splitlines()[-1].startswith("work: 3 rows, ")
 
 
 def test_lines_are_rare(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     list(track(range(1000), "work"))
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
 def test_loops_within_a_loop_are_silent(monkeypatch, capsys):
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     for _ in track(range(2), "outer"):
         list(track(range(2), "inner"))
     assert "inner" not in capsys.readouterr().err
@@ -87,7 +87,7 @@ def test_a_bar_has_rate_and_time_left(monkeypatch):
             return True
 
     screen = Terminal()
-    monkeypatch.setattr("locole.progress._PATIENCE_S", -1.0)
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")

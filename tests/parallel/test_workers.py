@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from locole.blocks import slices, workers
 from locole.exceptions import LocoleError
+from locole.parallel.blocks import slices, workers
 
 
 @given(st.integers(0, 100), st.integers(1, 30))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.blocks import slices
 from locole.kernels.shrink import shrink_rows
+from locole.parallel.blocks import slices
 
 __all__ = ["Shrinkage", "TailMean"]
 

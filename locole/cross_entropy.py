@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from locole.exceptions import LocoleError
+from locole.kernels.cross_entropy import softmax_wht, store_rows
+from locole.kernels.cross_entropy_dft import softmax_dft
 from locole.kernels.lanes import LANES, load_rows, place
 from locole.kernels.plans import bluestein_plan
-from locole.kernels.softmax import softmax_wht, store_rows
-from locole.kernels.softmax_dft import softmax_dft
 
 __all__ = ["Softmax"]
 

@@ -21,15 +21,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import locole.engines.cluster as watching
-import locole.engines.folder as files
+import locole.parallel.cluster as watching
+import locole.parallel.shared_folder as files
 import locole.regressors.dual as dual
 from locole.baselines import PPDSparse
 from locole.classifier import LocoleClassifier
 from locole.cli import main
 from locole.embeddings import Rademacher
-from locole.engines import RayEngine, in_order
 from locole.exceptions import LocoleError, LocoleWarning
+from locole.parallel import RayEngine, in_order
 from locole.regressors import ElasticNetRegressor
 from locole.targets import Targets
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from cluster_scenes import cluster, comes_true, play_one, problem, processes, said, when
 
-import locole.engines.cluster as watching
+import locole.parallel.cluster as watching
 from locole import LocoleClassifier
-from locole.engines import RayEngine
 from locole.exceptions import LocoleError
 from locole.io import read_model
+from locole.parallel import RayEngine
 from locole.regressors import MLPRegressor
 
 #: Everything that a network can have, in two fits; the second by two workers.

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from locole.blocks import map_blocks, n_threads
 from locole.exceptions import LocoleError
+from locole.parallel.blocks import map_blocks, n_threads
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 

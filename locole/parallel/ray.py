@@ -9,12 +9,12 @@ from itertools import islice
 from typing import Any, TypeVar, cast
 
 from locole._version import __version__
-from locole.blocks import n_threads, workers
-from locole.engines.cluster import Watch, connected, import_ray, lost_contact
-from locole.engines.crew import Crew, Member
-from locole.engines.folder import fetched, stored
 from locole.exceptions import LocoleError, LocoleWarning
-from locole.progress import track
+from locole.parallel.blocks import n_threads, workers
+from locole.parallel.cluster import Watch, connected, import_ray, lost_contact
+from locole.parallel.progress import track
+from locole.parallel.shared_folder import fetched, stored
+from locole.parallel.worker_group import Member, WorkerGroup
 
 __all__ = ["RayEngine"]
 
@@ -114,7 +114,7 @@ class RayEngine:
         Parameters
         ----------
         function : function of three arguments
-            What to do; see `locole.engines.Member`.
+            What to do; see `locole.parallel.Member`.
         shared : object
             First argument of every call. Arrays in it are read-only.
         resume : function
@@ -127,19 +127,19 @@ class RayEngine:
             Steps of which workers tell.
         """
         with self.running(n_jobs):
-            crew = Crew(
+            group = WorkerGroup(
                 function,
                 shared if self.folder is None else stored(shared, self.folder),
                 resume,
                 n_jobs,
             )
             # Closed at once on Ctrl-C, so that nothing goes on working.
-            with closing(cast(Any, crew.run())) as counts:
+            with closing(cast(Any, group.run())) as counts:
                 steps = _each(counts)
                 for _ in steps if description is None else track(steps, description, total=total):
                     pass
-            crew.report()
-            return crew.result
+            group.report()
+            return group.result
 
 
 def _each(counts: Iterator[int]) -> Iterator[int]:

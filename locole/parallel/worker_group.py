@@ -1,4 +1,4 @@
-"""A crew: workers on the nodes of a Ray cluster that do one thing together, and talk to each other."""
+"""A group of workers on the nodes of a Ray cluster that do one thing together."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from locole._version import __version__
-from locole.engines.cluster import Watch, import_ray, lost_contact
-from locole.engines.folder import fetched
 from locole.exceptions import LocoleError, LocoleWarning
+from locole.parallel.cluster import Watch, import_ray, lost_contact
+from locole.parallel.shared_folder import fetched
 
-__all__ = ["Crew", "LostError", "Member"]
+__all__ = ["LostError", "Member", "WorkerGroup"]
 
-# How often a crew is made anew after one of it was lost; a dead node may be found out by trying it.
+# How often a group is made anew after one of it was lost; a dead node may be found out by trying it.
 _RETRIES = 5
 # How long others may take to say what was wrong, once one has noticed that something is.
 _GRACE_S = 3.0
@@ -26,7 +26,7 @@ _LONG_S = 60.0
 
 
 class LostError(ConnectionError):
-    """A member of the crew does not answer."""
+    """A member of the group does not answer."""
 
 
 def _say_nothing(done: int) -> None:
@@ -34,7 +34,7 @@ def _say_nothing(done: int) -> None:
 
 
 class Member(NamedTuple):
-    """What a worker knows about its crew.
+    """What a worker knows about its group.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Member(NamedTuple):
     tell: Callable[[int], None] = _say_nothing
 
 
-class Crew:
+class WorkerGroup:
     """Workers for one function, made anew from the nodes that are left whenever one is lost.
 
     Parameters

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from locole.kernels.cross_entropy import SLACK, adjust, move_peak
 from locole.kernels.fourier import convolve, put, score_pair, times, times_conj
 from locole.kernels.jit import inline, kernel
 from locole.kernels.lanes import LANES, make_lanes, place
 from locole.kernels.simd import broadcast, exceeds, exp, load, maximum, store, zeros
-from locole.kernels.softmax import SLACK, adjust, move_peak
 
 __all__ = ["pull_pair", "softmax_dft"]
 
