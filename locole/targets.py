@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.cross_entropy import Softmax
-from locole.embeddings import Embedding, Explicit
+from locole.embeddings import Embedding
 
-__all__ = ["BLOCK_FLOATS", "Targets", "learnt_embedding"]
+__all__ = ["BLOCK_FLOATS", "Targets"]
 
 #: Label vectors made at a time while a block of columns is cut out of them.
 BLOCK_FLOATS = 1 << 19
@@ -85,9 +85,3 @@ class Targets:
             last = min(first + step, embedding.n_classes)
             total += counts[first:last] @ embedding.real_block(first, last)
         return total / counts.sum()
-
-
-def learnt_embedding(regressor: Any, embedding: Embedding) -> Embedding:
-    """Embedding that the regressor's points belong to: the one it was given, or that it has learnt."""
-    vectors = getattr(regressor, "vectors_", None)
-    return embedding if vectors is None else Explicit(vectors)

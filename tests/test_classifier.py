@@ -153,7 +153,7 @@ def test_every_exact_decoder_gives_the_same_labels(embedding):
 
 def test_the_prior_is_the_mean_target(fitted):
     expected = fitted.embedding_.real_rows(y, np.float64).mean(axis=0)
-    np.testing.assert_allclose(fitted.prior_point_, expected, atol=1e-7)
+    np.testing.assert_allclose(fitted.scorer_.prior_point_, expected, atol=1e-7)
 
 
 # --- rows about which the regressor says nothing ---
@@ -183,7 +183,8 @@ def test_threads_change_no_bit():
     answers = []
     for n_jobs in (1, 2, 4):
         classifier = LocoleClassifier("kerdock", dim=256, n_jobs=n_jobs).fit(X_words, labels)
-        parts = [part.coef_ for part in classifier.regressor_.parts]
+        regressors = classifier.scorer_["vectors"].regressors_
+        parts = [regressor.coef_ for regressor in regressors.values()]
         answers.append([*parts, *classifier.predict_topk(X_words, k=3)])
         answers[-1].append(classifier.decision_function(X_words))
     assert answers[0][0].dtype == np.float32  # the iterative path

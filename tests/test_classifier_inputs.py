@@ -141,7 +141,8 @@ def test_a_weight_is_a_number_of_copies(regressor):
     np.testing.assert_allclose(
         weighted.decision_function(X), repeated.decision_function(X), atol=1e-3
     )
-    np.testing.assert_allclose(weighted.prior_point_, repeated.prior_point_, atol=1e-7)
+    priors = [model.scorer_.prior_point_ for model in (weighted, repeated)]
+    np.testing.assert_allclose(*priors, atol=1e-7)
     np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
 
 

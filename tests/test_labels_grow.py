@@ -101,8 +101,9 @@ def test_the_prior_follows_all_rows():
     whole = LocoleClassifier("kerdock", dim=64).fit(
         rows_of(np.concatenate([OLD, NEW])), np.concatenate([OLD, NEW])
     )
-    np.testing.assert_allclose(classifier.prior_point_, whole.prior_point_, atol=1e-6)
-    assert classifier.weight_seen_ == whole.weight_seen_ == 480
+    ours, theirs = classifier.scorer_, whole.scorer_
+    np.testing.assert_allclose(ours.prior_point_, theirs.prior_point_, atol=1e-6)
+    assert ours.weight_seen_ == theirs.weight_seen_ == 480
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")

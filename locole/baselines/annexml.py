@@ -205,7 +205,7 @@ class AnnexML(Baseline):
         self._maps = np.concatenate([part.maps for part in parts])
         self._points = np.concatenate([part.points for part in parts])
 
-    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+    def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         self._check_settings()  # some may have been set after the fit
         X = _unit_rows(X)
         n_learners, width = len(self.sizes_), self._n_voters

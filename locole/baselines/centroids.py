@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.baselines.base import Baseline, best_of
+from locole.baselines.base import Baseline
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
+from locole.scoring.base import best_of
 
 __all__ = ["Centroids"]
 
@@ -64,7 +65,7 @@ class Centroids(Baseline):
         sums.data = (sums.data / np.repeat(norms, np.diff(sums.indptr))).astype(np.float32)
         self.centroids_ = sp.csr_array(sums.T)
 
-    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+    def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         return best_of((X @ self.centroids_).toarray(), k)
 
     def _check_learnt(self) -> None:

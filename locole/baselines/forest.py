@@ -173,7 +173,7 @@ class LabelTrees(Baseline):
         description = f"learning {what}" if self.verbose else None
         return map_blocks(function, n_tasks, block=1, n_jobs=self.n_jobs, description=description)
 
-    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+    def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         self._check_settings()  # some may have been set after the fit
         if "_omikuji" in vars(self):
             return best_by_omikuji(self._omikuji, X, k, int(self.beam))

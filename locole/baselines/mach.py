@@ -150,7 +150,7 @@ class MACH(Baseline):
             "or ElasticNetRegressor."
         )
 
-    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+    def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         R, B = self.buckets_.shape[1], self.n_buckets_
         outputs = linear_outputs(X, self._weights, self._constant, R * B)
         if self._is_softmax:

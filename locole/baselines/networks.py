@@ -8,12 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.baselines.base import Baseline, best_of
+from locole.baselines.base import Baseline
 from locole.baselines.buckets import BucketTargets
 from locole.baselines.sparse_linear import check_settings
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.regressors import MLPRegressor
+from locole.scoring.base import best_of
 
 __all__ = ["MLPCrossEntropy", "MLPSquaredError"]
 
@@ -86,7 +87,7 @@ class _OneOutputEach(Baseline):
         """Settings of the network that make this method."""
         raise NotImplementedError
 
-    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+    def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         # Rows that overflow float32 must still get an answer.
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.nan_to_num(self.network_.predict(X), posinf=_LARGEST, neginf=-_LARGEST)

@@ -42,7 +42,7 @@ class SparseLinear(Baseline):
         """Scores of a row without features."""
         return np.zeros(self.classes_.size, dtype=np.float32)
 
-    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+    def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         W = self.coef_
         # In double precision, so that huge rows do not overflow.
         return best_by_lists(X, W.indptr, W.indices, W.data, self._start(), k, dtype=np.float64)

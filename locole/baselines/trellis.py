@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.baselines.base import best_of
 from locole.kernels.trellis import best_paths, fill_path_gains
+from locole.scoring.base import best_of
 
 __all__ = ["Trellis"]
 

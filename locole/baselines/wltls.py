@@ -191,7 +191,7 @@ class WLTLS(Baseline):
             X, codes, lambda a, b: trellis.signs(self.paths_, a, b), trellis.n_edges, settings
         )
 
-    def _best(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
+    def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         margins = linear_outputs(X, self._weights, self._constant, self.n_edges_)
         off, gains = _losses(margins, self.loss)
         codes, weights = self.trellis_.heaviest(gains, k, self.paths_)

@@ -74,7 +74,7 @@ def run_demo(
     y_train, y_test = names[data.y_train], names[data.y_test]
     ours, model, X = _locole(data, y_train, y_test, steps, seed=seed, jobs=jobs)
     theirs = _centroids(X, y_train, model.features_.transform(data.text_test), y_test, steps)
-    embedding, regressor = model.classifier_.embedding_, model.classifier_.regressor_
+    classifier = model.classifier_
     return Demo(
         data={
             "train": len(y_train),
@@ -89,8 +89,8 @@ def run_demo(
             "locole": __version__,
             "python": platform.python_version(),
             "cores": os.cpu_count(),
-            "embedding": repr(embedding),
-            "regressor": type(regressor).__name__,
+            "embedding": repr(classifier.embedding_),
+            "scorers": ", ".join(classifier.choice_.get("sources", classifier.scorer_.sources)),
             "seed": seed,
         },
     )
@@ -107,7 +107,8 @@ def _locole(
     classifier = LocoleClassifier(random_state=seed, n_jobs=jobs, verbose=1)
     with steps.run("train", "training") as trained:
         classifier.fit(X, y_train)
-        trained["summary"] = f"{classifier.embedding_!r}, {type(classifier.regressor_).__name__}"
+        said = repr(classifier.embedding_), str(classifier.choice_)
+        trained["summary"] = "; ".join(filter(None, said))
     fitted = TextClassifier()
     fitted.features_, fitted.classifier_ = features, classifier
     with steps.run("save", "saving and loading") as saved:

@@ -37,4 +37,4 @@ def set_engine(classifier: Any, name: str, address: str | None) -> None:
         raise LocoleError(f"{kind} learns on one machine only: leave --engine out.")
     classifier.set_params(engine=engine)
     if isinstance(classifier, LocoleClassifier):
-        classifier._make_regressor(0)  # refuses those that cannot
+        classifier._plan()  # refuses regressors that cannot

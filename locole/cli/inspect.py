@@ -41,10 +41,11 @@ def inspect(
 
 def _description(path: str, manifest: Any, model: Any) -> dict[str, Any]:
     from locole.cli.training import model_bytes
+    from locole.io import outline
 
-    classifier = getattr(model, "classifier_", model)
     labels = model.classes_
-    found: dict[str, Any] = {
+    classifier = getattr(model, "classifier_", model)
+    return {
         "model": path,
         "kind": type(model).__name__,
         "made_by": manifest.made_by,
@@ -52,63 +53,39 @@ def _description(path: str, manifest: Any, model: Any) -> dict[str, Any]:
         "labels": len(labels),
         "first_labels": labels[:_SHOWN_LABELS],
         "features": int(classifier.n_features_in_),
-        **_formula(classifier),
-    }
-    if model is not classifier:
-        found["texts"] = _parameters(model.features_)
-    found["arrays"] = {
-        name: {"dtype": entry.dtype, "shape": list(entry.shape), "bytes": entry.nbytes}
-        for name, entry in manifest.arrays.items()
-    }
-    return found
-
-
-def _formula(classifier: Any) -> dict[str, Any]:
-    """Embedding, regressor and decoder; a baseline has none of them and is its own only part."""
-    if not hasattr(classifier, "embedding_"):
-        return {"baseline": _parameters(classifier)}
-    embedding = classifier.embedding_
-    return {
-        "weight_learnt": classifier.weight_seen_,
-        "embedding": repr(embedding),
-        "outputs": embedding.real_dim,
-        "room_for_labels": embedding.capacity,
-        "decoder": classifier.decoder_.name,
-        "choice": getattr(classifier, "choice_", ""),
-        "regressor": _parameters(classifier.regressor_),
+        **_chosen(classifier),
+        "parts": outline(model).to_dict(),
+        "arrays": {
+            name: {"dtype": entry.dtype, "shape": list(entry.shape), "bytes": entry.nbytes}
+            for name, entry in manifest.arrays.items()
+        },
     }
 
 
-def _parameters(estimator: Any) -> dict[str, Any]:
-    """Class, parameters, and what was learnt, as far as it is a number, a text or another estimator."""
-    learnt = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    values = {**estimator.get_params(deep=False), **learnt}
-    plain = (bool, int, float, str, type(None))
-    found: dict[str, Any] = {"class": type(estimator).__name__}
-    for name, value in values.items():
-        if isinstance(value, plain):
-            found[name] = value
-        elif hasattr(value, "get_params"):
-            found[name] = _parameters(value)
-        elif isinstance(value, list) and value and isinstance(value[0], plain):
-            found[name] = value
-        elif isinstance(value, list) and value and hasattr(value[0], "get_params"):
-            found.update({f"{name}[{i}]": _parameters(part) for i, part in enumerate(value)})
-    return found
+def _chosen(classifier: Any) -> dict[str, Any]:
+    """What our own classifier chose; a baseline chooses nothing."""
+    from locole.classifier import LocoleClassifier
+
+    if not isinstance(classifier, LocoleClassifier):
+        return {}
+    embedding, choice = classifier.embedding_, classifier.choice_
+    found: dict[str, Any] = {"room_for_labels": embedding.capacity, "outputs": embedding.real_dim}
+    return {**found, "choice": choice} if choice else found
 
 
 def _print(found: dict[str, Any]) -> None:
     from locole.cli.show import print_pairs, print_table, size
 
-    parts = {name: found.pop(name) for name in ("regressor", "baseline", "texts") if name in found}
-    arrays = found.pop("arrays")
+    parts, arrays = found.pop("parts"), found.pop("arrays")
     shown = {name.replace("_", " "): value for name, value in found.items()}
     shown["made by"] = ", ".join(f"{name} {value}" for name, value in found["made_by"].items())
     shown["first labels"] = ", ".join(map(str, found["first_labels"]))
     shown["size"] = size(shown.pop("bytes"))
+    if "choice" in shown:
+        shown["choice"] = str(shown["choice"])
     print_pairs(shown)
-    for name, part in parts.items():
-        _print_part(name, part)
+    print()
+    _print_part("model", parts, indent=0)
     print()
     rows = [
         (name, entry["dtype"], " × ".join(f"{n:,}" for n in entry["shape"]), size(entry["bytes"]))
@@ -117,11 +94,18 @@ def _print(found: dict[str, Any]) -> None:
     print_table(["array", "type", "shape", "size"], rows)
 
 
-def _print_part(name: str, part: dict[str, Any]) -> None:
-    from locole.cli.show import print_pairs
+def _print_part(name: str, part: dict[str, Any], *, indent: int) -> None:
+    """Print a part with its size and values, and below it its parts."""
+    from locole.cli.show import print_pairs, size
 
-    within = {key: value for key, value in part.items() if isinstance(value, dict)}
-    print(f"\n{name}: {part['class']}")
-    print_pairs({k: v for k, v in part.items() if k != "class" and k not in within}, indent=2)
+    within = {key: value for key, value in part.items() if _is_part(value)}
+    kind, n_bytes = part["class"], part["bytes"]
+    print(f"{' ' * indent}{name}: {kind}" + (f", {size(n_bytes)}" if n_bytes else ""))
+    hidden = {"class", "bytes", "choice_", *within}
+    print_pairs({k: v for k, v in part.items() if k not in hidden}, indent=indent + 2)
     for key, value in within.items():
-        _print_part(f"{name}.{key}", value)
+        _print_part(key, value, indent=indent + 2)
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, dict) and "class" in value

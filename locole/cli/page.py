@@ -156,5 +156,5 @@ def _setting(demo: Demo) -> str:
     setting: dict[str, Any] = demo.setting
     return escape(
         f"Made by locole {setting['locole']} on Python {setting['python']} with {setting['cores']} "
-        f"cores: {setting['embedding']}, {setting['regressor']}, seed {setting['seed']}."
+        f"cores: {setting['embedding']}, {setting['scorers']}, seed {setting['seed']}."
     )

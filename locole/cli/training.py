@@ -9,15 +9,17 @@ from typing import Any, NamedTuple, overload
 
 from sklearn.base import clone
 
-from locole.classifier import REGRESSORS, LocoleClassifier
+from locole.classifier import LocoleClassifier
 from locole.cli.examples import read_training
 from locole.cli.options import Reading
 from locole.cli.settings import parameters
 from locole.cli.show import amount
 from locole.cli.steps import Steps
 from locole.exceptions import LocoleError
-from locole.io import read_manifest
+from locole.io import all_parts, read_manifest
 from locole.parallel.progress import track
+from locole.regressors import TargetRegressor
+from locole.scoring.default import REGRESSORS
 from locole.text import TextClassifier, TextFeatures
 
 __all__ = [
@@ -188,24 +190,25 @@ def _train(classifier: Any, X: Any, y: Any, steps: Steps) -> None:
 
 def _formula(classifier: Any) -> dict[str, Any]:
     """Which parts a classifier has; from now on they are silent."""
-    if not hasattr(classifier, "regressor_"):
-        _silence(classifier)
+    _silence(*all_parts(classifier))
+    if not isinstance(classifier, LocoleClassifier):
         return {"model": type(classifier).__name__}
-    embedding, regressor = classifier.embedding_, classifier.regressor_
-    _silence(classifier, regressor, *getattr(regressor, "parts", ()))
-    return {
-        "embedding": repr(embedding),
-        "outputs": embedding.real_dim,
-        "regressor": type(regressor).__name__,
-        **_reasons(regressor),
-    }
+    embedding = classifier.embedding_
+    regressors = [
+        part for part in all_parts(classifier.scorer_) if isinstance(part, TargetRegressor)
+    ]
+    chosen: dict[str, Any] = {"embedding": repr(embedding), "outputs": embedding.real_dim}
+    chosen["regressor"] = ", ".join(type(regressor).__name__ for regressor in regressors)
+    for regressor in regressors:
+        chosen |= _reasons(regressor)
+    return chosen
 
 
-def _silence(*estimators: Any) -> None:
+def _silence(*parts: Any) -> None:
     """Forget the wish for progress: a saved model should not print when it learns more."""
-    for estimator in estimators:
-        if "verbose" in estimator.get_params(deep=False):
-            estimator.set_params(verbose=0)
+    for part in parts:
+        if hasattr(part, "get_params") and "verbose" in part.get_params(deep=False):
+            part.set_params(verbose=0)
 
 
 def _counts(rows: Any, labels: Any) -> dict[str, int]:
@@ -220,7 +223,7 @@ def _reasons(estimator: Any) -> dict[str, str]:
     """What an estimator chose by itself: its attributes that end in ``_reason_``, and ``choice_``."""
     said = {name: value for name, value in vars(estimator).items() if name.endswith("_reason_")}
     said = {name.removesuffix("_reason_"): value for name, value in said.items()}
-    said["choice"] = getattr(estimator, "choice_", "")
+    said["choice"] = str(getattr(estimator, "choice_", ""))
     return {name: value for name, value in said.items() if value and "as given" not in value}
 
 

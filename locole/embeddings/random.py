@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -26,7 +26,13 @@ class RandomEmbedding(Embedding):
     ----------
     cache_bytes : int
         Memory that float32 rows drawn before may occupy; 0 keeps nothing. Only speed depends on it.
+    stream : int, optional
+        Which of the generator's streams vectors are drawn from; by default one of the family's own, so
+        that two families of the same seed are independent.
     """
+
+    #: Stream of the family; no two families have the same.
+    default_stream: ClassVar[int]
 
     def __init__(
         self,
@@ -34,8 +40,10 @@ class RandomEmbedding(Embedding):
         dim: int,
         *,
         cache_bytes: int = _DEFAULT_CACHE,
+        stream: int | None = None,
         **kwargs: Any,
     ) -> None:
+        self.stream = self.default_stream if stream is None else stream
         super().__init__(n_classes, dim, **kwargs)
         self.cache_bytes = cache_bytes
         self._cache: dict[int, NDArray] = {}
@@ -43,9 +51,13 @@ class RandomEmbedding(Embedding):
     def _check_dim(self) -> None:
         if self.random_state >= 1 << 64:
             raise LocoleError("random_state must be below 2**64: it is the generator's key.")
+        if type(self.stream) is not int or not 0 <= self.stream < 1 << 32:
+            raise LocoleError(f"stream must be an int from 0 to 2**32 - 1, not {self.stream!r}.")
 
     def _extra_spec(self) -> dict[str, Any]:
-        return {} if self.cache_bytes == _DEFAULT_CACHE else {"cache_bytes": self.cache_bytes}
+        own = {"cache_bytes": self.cache_bytes, "stream": self.stream}
+        usual = {"cache_bytes": _DEFAULT_CACHE, "stream": self.default_stream}
+        return {name: value for name, value in own.items() if value != usual[name]}
 
     @property
     def capacity(self) -> float:
@@ -96,12 +108,12 @@ class Rademacher(RandomEmbedding):
     """
 
     name = "rademacher"
+    default_stream = 0
 
     def _vectors(self, columns: NDArray[np.int64], dtype: np.dtype) -> NDArray:
         out = np.empty((columns.size, self.dim), dtype=dtype)
-        fill_rademacher(
-            columns, np.uint64(self.random_state), dtype.type(1 / math.sqrt(self.dim)), out
-        )
+        scale = dtype.type(1 / math.sqrt(self.dim))
+        fill_rademacher(columns, np.uint64(self.random_state), np.uint64(self.stream), scale, out)
         return out
 
 
@@ -117,17 +129,19 @@ class Gaussian(RandomEmbedding):
     """
 
     name = "gaussian"
+    default_stream = 1
 
     def _vectors(self, columns: NDArray[np.int64], dtype: np.dtype) -> NDArray:
         out = np.empty((columns.size, self.real_dim), dtype=dtype)
-        fill_gaussian(columns, np.uint64(self.random_state), out)
+        fill_gaussian(columns, np.uint64(self.random_state), np.uint64(self.stream), out)
         return out
 
 
 class ComplexGaussian(Gaussian):
     """Complex normal entries, scaled to unit length; costs ``2·dim`` real outputs.
 
-    In the real view this is `Gaussian` of twice the dim; only ``|⟨·,·⟩|`` differs.
+    In the real view these are draws from the distribution of `Gaussian` of twice the dim, from another
+    stream; only ``|⟨·,·⟩|`` differs.
 
     Examples
     --------
@@ -137,4 +151,5 @@ class ComplexGaussian(Gaussian):
     """
 
     name = "complex_gaussian"
+    default_stream = 2
     is_complex = True

@@ -2,12 +2,16 @@
 
 from locole.io.folder import Verify, read_manifest, read_model, write_model
 from locole.io.manifest import FORMAT
+from locole.io.outline import Outline, all_parts, outline
 from locole.io.state import SavedEstimator, saved_as
 
 __all__ = [
     "FORMAT",
+    "Outline",
     "SavedEstimator",
     "Verify",
+    "all_parts",
+    "outline",
     "read_manifest",
     "read_model",
     "saved_as",

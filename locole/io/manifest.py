@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from locole._version import __version__
 from locole.exceptions import ModelFileError
 from locole.io.arrays import DTYPES, Entry
+from locole.io.format1 import upgraded
 
 __all__ = ["FORMAT", "MAX_BYTES", "MAX_NDIM", "Manifest", "dump_manifest", "parse_manifest"]
 
@@ -19,7 +20,7 @@ __all__ = ["FORMAT", "MAX_BYTES", "MAX_NDIM", "Manifest", "dump_manifest", "pars
 #: misread, or refused without a reason, by the readers before; a new kind of part or a new parameter
 #: does not need it. Files of every earlier number stay readable: each has its reader here and a model
 #: under tests/io/golden.
-FORMAT = 1
+FORMAT = 2
 #: Labels and terms are arrays, so that an honest manifest is small.
 MAX_BYTES = 1 << 24
 
@@ -35,7 +36,7 @@ class Manifest(NamedTuple):
     """A manifest that was read."""
 
     model: Any
-    """The tree of values; see `locole.io.tree`."""
+    """The tree of values as the present format has it; see `locole.io.tree`."""
     arrays_file: str
     arrays: dict[str, Entry]
     made_by: dict[str, str]
@@ -99,7 +100,8 @@ def parse_manifest(raw: bytes) -> Manifest:
         raise ModelFileError(
             f"its manifest names the file {repr(name)}, which is none of a model's"
         )
-    return Manifest(content["model"], name, _table(content["arrays"]), _made_by(content["made_by"]))
+    model = upgraded(content["model"]) if content["format"] == 1 else content["model"]
+    return Manifest(model, name, _table(content["arrays"]), _made_by(content["made_by"]))
 
 
 def _parse_json(raw: bytes) -> Any:

@@ -1,7 +1,7 @@
-"""Philox4x32-10: random bits as a pure function of (seed, label, position).
+"""Philox4x32-10: random bits as a pure function of (seed, stream, label, position).
 
 The generator of Salmon, Moraes, Dror and Shaw (SC 2011). The counter holds the position of the
-block of four words and the label; the key is the seed.
+block of four words, the stream and the label; the key is the seed.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def philox4x32(c0, c1, c2, c3, k0, k1):
 
 
 @inline
-def _words(label, block, seed):
+def _words(label, block, seed, stream):
     """Four random words for one block of one label's vector."""
     return philox4x32(
         np.uint64(block),
-        np.uint64(0),
+        np.uint64(stream),
         np.uint64(label) & _LOW,
         np.uint64(label) >> _32,
         np.uint64(seed) & _LOW,
@@ -48,12 +48,12 @@ def _words(label, block, seed):
 
 
 @kernel
-def fill_rademacher(labels, seed, scale, out):
+def fill_rademacher(labels, seed, stream, scale, out):
     """``out[i]``: ±scale from the random bits of label ``labels[i]``, 128 entries a block."""
     n = out.shape[1]
     for i in range(labels.size):
         for block in range((n + 127) // 128):
-            words = _words(labels[i], block, seed)
+            words = _words(labels[i], block, seed, stream)
             for w in range(4):
                 word = words[w]
                 start = block * 128 + w * 32
@@ -63,7 +63,7 @@ def fill_rademacher(labels, seed, scale, out):
 
 
 @kernel
-def fill_gaussian(labels, seed, out):
+def fill_gaussian(labels, seed, stream, out):
     """``out[i]``: independent normal entries (Box–Muller), scaled to unit length, label by label."""
     n = out.shape[1]
     line = np.empty(n + 3, dtype=np.float64)
@@ -71,7 +71,7 @@ def fill_gaussian(labels, seed, out):
     for i in range(labels.size):
         total = 0.0
         for block in range((n + 3) // 4):
-            words = _words(labels[i], block, seed)
+            words = _words(labels[i], block, seed, stream)
             for pair in range(2):
                 # (word + ½)/2³² lies strictly inside (0, 1): the logarithm is finite.
                 radius = math.sqrt(-2.0 * math.log((words[2 * pair] + 0.5) * unit))

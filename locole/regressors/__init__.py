@@ -2,18 +2,15 @@
 
 from locole.regressors.adapter import RegressorAdapter
 from locole.regressors.base import TargetRegressor, TargetsLike
-from locole.regressors.blend import BlendRegressor, weigh_features
 from locole.regressors.elastic_net import ElasticNetRegressor
 from locole.regressors.mlp import MLPRegressor
 from locole.regressors.softmax import SoftmaxRegressor
 
 __all__ = [
-    "BlendRegressor",
     "ElasticNetRegressor",
     "MLPRegressor",
     "RegressorAdapter",
     "SoftmaxRegressor",
     "TargetRegressor",
     "TargetsLike",
-    "weigh_features",
 ]

@@ -127,11 +127,6 @@ class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
         """
         return False
 
-    @property
-    def wants_profiles(self) -> bool:
-        """Whether label profiles are to be added to its scores unless one says no."""
-        return False
-
     @abstractmethod
     def fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from locole.classifier import LocoleClassifier
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
-from locole.rows import take
+from locole.samples import take
 from locole.text.features import TextFeatures
 from locole.text.texts import check_texts
 

@@ -16,7 +16,7 @@ from locole.baselines import MLPCrossEntropy, MLPSquaredError, networks
 from locole.embeddings import OneHot
 from locole.exceptions import LocoleError
 from locole.regressors import MLPRegressor
-from locole.regressors.mlp import memory
+from locole.regressors.mlp import memory_needed
 from locole.regressors.mlp.shape import Shape, initial
 from locole.targets import Targets
 
@@ -126,15 +126,15 @@ def test_unknown_recipes(recipe):
 COUNTS = np.bincount(sp.csr_array(X).indices, minlength=64)
 MET = {
     "n_met": np.count_nonzero(COUNTS),
-    "n_momenta": memory.momenta(COUNTS, -(-X.shape[0] // 64)),
+    "n_momenta": memory_needed.momenta(COUNTS, -(-X.shape[0] // 64)),
     "n_entries": COUNTS.sum(),
     "batch_size": 64,
 }
 
 
 def test_it_says_before_it_begins_that_memory_is_short(monkeypatch):
-    needed = memory.training_bytes(Shape(64, (5000,), 10), **MET)
-    monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
+    needed = memory_needed.training_bytes(Shape(64, (5000,), 10), **MET)
+    monkeypatch.setattr(memory_needed, "available_bytes", lambda: needed - 1)
     monkeypatch.setattr("locole.regressors.mlp.estimator.first_weights", None)
     message = (
         r"64 features, 5,000 hidden units and 10 outputs takes about 0\.0 GB of memory, but only "
@@ -145,10 +145,10 @@ def test_it_says_before_it_begins_that_memory_is_short(monkeypatch):
 
 
 def test_as_much_memory_as_it_takes_is_enough(monkeypatch):
-    needed = memory.training_bytes(Shape(64, (16,), 10), **MET)
-    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
+    needed = memory_needed.training_bytes(Shape(64, (16,), 10), **MET)
+    monkeypatch.setattr(memory_needed, "available_bytes", lambda: needed)
     MLPCrossEntropy(**SMALL).fit(X, y)
-    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    monkeypatch.setattr(memory_needed, "available_bytes", lambda: None)
     MLPSquaredError(**SMALL).fit(X, y)
 
 

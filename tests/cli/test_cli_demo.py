@@ -50,7 +50,7 @@ def make_demo(ours: float, theirs: float, answers=()) -> Demo:
         answers=list(answers),
         steps=[{"step": "train", "seconds": 2.0, "peak_bytes": None}],
         setting={
-            "locole": "1", "python": "3", "cores": 2, "embedding": "<b>", "regressor": "r", "seed": 0,
+            "locole": "1", "python": "3", "cores": 2, "embedding": "<b>", "scorers": "a, b", "seed": 0,
         },
     )  # fmt: skip
 
@@ -128,6 +128,14 @@ def test_the_demonstration(run, tmp_path):
     # A misspelt name is not one of the names.
     assert not set(QUERIES) & {*data.text_train, *data.text_test}
     assert {answer["meant"] for answer in found["answers"]} <= set(data.label_names)
+
+
+def test_a_demonstration_too_small_for_several_scorers(run, tmp_path):
+    """There are no validation rows, so there is no choice to tell of."""
+    words = ["--min-population", "2000000", "--max-cities", "20", "--html", tmp_path / "page.html"]
+    found = run("demo", *words, "--json").json
+    assert found["data"]["train"] < 1000
+    assert found["setting"]["scorers"] == "elastic_net"
 
 
 def test_queries_for_cities_that_are_not_there():

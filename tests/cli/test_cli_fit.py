@@ -214,7 +214,7 @@ def test_parameters_of_a_network(run, folder):
 
 
 def test_a_network_keeps_its_profiles_with_settings_of_its_own(run, folder):
-    """And with a checkpoint, which is not in the way of the rows held out."""
+    """And with a checkpoint, which is not in the way of the validation rows."""
     words = [
         f"{label} {label}x{i % 7} {label}y{i % 11} z{i}" for i in range(1200) for label in [i % 30]
     ]
@@ -224,8 +224,9 @@ def test_a_network_keeps_its_profiles_with_settings_of_its_own(run, folder):
     done = run("fit", "many.tsv", "-o", "many", "--regressor", "mlp", *options)
     assert done.code == 0
     model = locole.load(folder / "many").classifier_
-    assert model.profile_weight_ > 0
-    assert model.regressor_.parts[0].settings_["hidden"] == (8,)
+    assert [scorer.name for scorer in model.scorer_.scorers_] == ["vectors", "profiles"]
+    assert model.scorer_.weights_[1] > 0
+    assert model.regressor_.settings_["hidden"] == (8,)
 
 
 def test_profiles_on_demand(run, folder):

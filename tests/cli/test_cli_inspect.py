@@ -10,38 +10,56 @@ def test_json_of_a_model_of_texts(run, folder):
     model = locole.load("texts")
     assert found["kind"] == "TextClassifier"
     assert found["made_by"] == {"locole": locole.__version__}
-    assert found["labels"] == 10
+    assert found["labels"] == found["room_for_labels"] == 10
     assert found["first_labels"] == model.classes_[:5].tolist()
     assert found["features"] == model.features_.n_columns_
     assert found["outputs"] == 10
-    assert found["embedding"] == "OneHot(n_classes=10, dim=10)"
+    assert "choice" not in found
     assert found["bytes"] == sum(path.stat().st_size for path in (folder / "texts").iterdir())
-    assert found["regressor"]["class"] == "ElasticNetRegressor"
-    assert found["regressor"]["l2_"] == model.classifier_.regressor_.l2_
-    assert found["texts"]["analyzer_"] == "both"
-    weights = found["arrays"]["model.classifier_.regressor_._weights"]
+    assert found["parts"]["class"] == "TextClassifier"
+    assert found["parts"]["features_"]["analyzer_"] == "both"
+    scorer = found["parts"]["classifier_"]["scorer_"]
+    assert scorer["class"] == "VectorScorer"
+    assert scorer["weight_seen_"] == 300
+    embedding = scorer["embedding_"]
+    assert (embedding["class"], embedding["n_classes"], embedding["dim"]) == ("OneHot", 10, 10)
+    assert scorer["decoder_"]["class"] == type(model.classifier_.decoder_).__name__
+    regressor = scorer["regressors_[elastic_net]"]
+    assert regressor["class"] == "ElasticNetRegressor"
+    assert regressor["l2_"] == model.classifier_.regressor_.l2_
+    weights = found["arrays"]["model.classifier_.scorer_.regressors_.elastic_net._weights"]
     assert weights["shape"][0] == found["features"]
     assert weights["bytes"] == 4 * weights["shape"][0] * weights["shape"][1]
+    assert weights["bytes"] < regressor["bytes"] <= scorer["bytes"] < found["parts"]["bytes"]
+    assert found["parts"]["bytes"] < found["bytes"]
 
 
 def test_people_see_parts_and_arrays(run, folder):
     shown = run("inspect", "numbers").out
     assert "made by          locole" in shown
     assert "libsvm_first_index 1" in shown
-    assert "\nregressor: ElasticNetRegressor\n" in shown
-    assert "model.regressor_._weights" in shown
-    assert "texts:" not in shown
+    assert "\nmodel: LocoleClassifier, " in shown
+    assert "\n    regressors_[elastic_net]: ElasticNetRegressor, " in shown
+    assert "model.scorer_.regressors_.elastic_net._weights" in shown
+    assert "features_: TextFeatures" not in shown
 
 
-def test_parts_of_a_blend(run, folder):
+def test_parts_of_an_ensemble(run, folder):
     rows = (folder / "train.tsv").read_text() * 4
     (folder / "more.tsv").write_text(rows)
-    assert run("fit", "more.tsv", "-o", "blend").code == 0
-    found = run("inspect", "blend", "--json").json
-    assert found["regressor"]["class"] == "BlendRegressor"
-    assert found["regressor"]["parts[0]"]["class"] == "SoftmaxRegressor"
-    assert "held out" in found["choice"]
-    assert "\nregressor.parts[0]: SoftmaxRegressor\n" in run("inspect", "blend").out
+    assert run("fit", "more.tsv", "-o", "ensemble").code == 0
+    found = run("inspect", "ensemble", "--json").json
+    choice = locole.load("ensemble").classifier_.choice_
+    assert found["choice"] == choice
+    assert list(choice["sources"]) == ["softmax", "profiles", "tuned profiles"]
+    scorer = found["parts"]["classifier_"]["scorer_"]
+    assert scorer["class"] == "Ensemble"
+    assert scorer["scorers_[0]"]["regressors_[softmax]"]["class"] == "SoftmaxRegressor"
+    assert scorer["scorers_[1]"]["class"] == "ProfileScorer"
+    shown = run("inspect", "ensemble").out
+    assert f"\nchoice           {choice}\n" in shown
+    assert "accuracy on 120 validation rows: " in shown
+    assert "\n        regressors_[softmax]: SoftmaxRegressor, " in shown
 
 
 def test_a_damaged_model_is_bad_input(run, folder):

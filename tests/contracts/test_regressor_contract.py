@@ -21,7 +21,6 @@ from locole.exceptions import LocoleError
 from locole.io import read_model, write_model
 from locole.io.state import kind_of
 from locole.regressors import (
-    BlendRegressor,
     ElasticNetRegressor,
     MLPRegressor,
     RegressorAdapter,
@@ -86,10 +85,6 @@ REGRESSORS: dict[str, TargetRegressor] = {
         skip=False,
         embedding_rate=0.1,
     ),
-    "blend": BlendRegressor(
-        [ElasticNetRegressor(l2=1.0, max_passes=4), SoftmaxRegressor(epochs=1, batch_size=32)],
-        [1.0, 0.25],
-    ),
     "adapter": RegressorAdapter(Ridge()),
 }
 OURS = {name: regressor for name, regressor in REGRESSORS.items() if name != "adapter"}
@@ -107,26 +102,12 @@ def ours(request):
     return clone(OURS[request.param])
 
 
-def with_jobs(model, n_jobs):
-    for part in getattr(model, "parts", [model]):
-        part.set_params(n_jobs=n_jobs)
-    return model
-
-
-def with_seed(model, seed):
-    for part in getattr(model, "parts", [model]):
-        part.set_params(random_state=seed)
-    return model
-
-
 def close(a, b):
     np.testing.assert_allclose(a, b, rtol=0, atol=ROUNDING * max(1.0, np.abs(b).max()))
 
 
 def learnt_by(model):
     """Everything that fit has left, without the times that two fits never share."""
-    if isinstance(model, BlendRegressor):
-        return [learnt_by(part) for part in model.parts]
     learnt = {k: v for k, v in vars(model).items() if k not in model.get_params()}
     learnt["history_"] = [
         {k: v for k, v in record.items() if k in ("gap", "objective", "loss")}
@@ -175,16 +156,16 @@ def test_it_learns(regressor):
 
 
 def test_seeds_give_the_same_bits(ours):
-    first = with_seed(clone(ours), 3).fit(X, TARGETS)
-    again = with_seed(clone(ours), 3).fit(X, TARGETS)
+    first = clone(ours).set_params(random_state=3).fit(X, TARGETS)
+    again = clone(ours).set_params(random_state=3).fit(X, TARGETS)
     assert_same_bits(learnt_by(first), learnt_by(again))
     assert_same_bits(first.predict(X), again.predict(X))
 
 
 @pytest.mark.parametrize("n_jobs", [2, 4, -1])
 def test_threads_change_no_bit(ours, n_jobs):
-    one = with_jobs(clone(ours), 1).fit(X, TARGETS)
-    many = with_jobs(clone(ours), n_jobs).fit(X, TARGETS)
+    one = clone(ours).set_params(n_jobs=1).fit(X, TARGETS)
+    many = clone(ours).set_params(n_jobs=n_jobs).fit(X, TARGETS)
     assert_same_bits(learnt_by(one), learnt_by(many))
     for model in (one, many):
         model.partial_fit(X[:70], Targets(y[:70], EMBEDDING))
@@ -239,7 +220,7 @@ def test_read_only_arrays(regressor):
     frozen = read_only(X)
     regressor.fit(frozen, Targets(codes, EMBEDDING), sample_weight=weight)
     close(regressor.predict(frozen), expected)
-    if hasattr(regressor, "storage") or isinstance(regressor, BlendRegressor):
+    if hasattr(regressor, "storage"):
         regressor.partial_fit(frozen, Targets(codes, EMBEDDING), sample_weight=weight)
 
 
@@ -278,7 +259,7 @@ WITHOUT_CHOICE = {name: m for name, m in REGRESSORS.items() if "auto" not in nam
 
 @pytest.mark.parametrize("name", WITHOUT_CHOICE)
 def test_a_row_of_weight_zero_is_absent(name):
-    """Not for l2="auto", which is chosen on rows held out."""
+    """Not for l2="auto", which is chosen on validation rows."""
     model = WITHOUT_CHOICE[name]
     weight = np.random.default_rng(0).integers(0, 3, 300).astype(float)
     there = np.flatnonzero(weight)
@@ -325,8 +306,7 @@ def test_clones_are_unfitted_and_equal(regressor):
     twin = clone(regressor)
     assert repr(twin) == repr(clone(twin))
     # scikit-learn knows by them whether it is fitted
-    for part in getattr(twin, "parts", [twin]):
-        assert not [name for name in vars(part) if name.endswith("_")]
+    assert not [name for name in vars(twin) if name.endswith("_")]
     assert_same_bits(twin.fit(X, TARGETS).predict(X), regressor.predict(X))
 
 
@@ -356,10 +336,9 @@ def test_files_hold_the_model_to_the_bit(ours, tmp_path):
 
 def test_whatever_fit_leaves_is_listed(ours):
     ours.fit(X, TARGETS)
-    for part in [ours, *getattr(ours, "parts", [])]:
-        known = {*type(part)._learnt, *part.get_params(deep=False), "n_features_in_"}
-        assert set(vars(part)) <= known
-        assert kind_of(part) is not None
+    known = {*type(ours)._learnt, *ours.get_params(deep=False), "n_features_in_"}
+    assert set(vars(ours)) <= known
+    assert kind_of(ours) is not None
 
 
 # --- learning more ---
@@ -422,7 +401,7 @@ class Interrupting(Targets):
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupted_fit_leaves_the_old_model(ours, method, n_jobs):
-    with_jobs(ours, n_jobs).fit(X, TARGETS)
+    ours.set_params(n_jobs=n_jobs).fit(X, TARGETS)
     before, kept = ours.predict(X), learnt_by(ours)
     n_features = 280 if method == "partial_fit" else 100
     with pytest.raises(KeyboardInterrupt):

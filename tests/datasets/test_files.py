@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from locole import datasets
-from locole.datasets import Examples, files, iter_examples, load_npz, memory, read_examples
+from locole.datasets import Examples, files, growing, iter_examples, load_npz, read_examples
 from locole.datasets.npz import labels_path
 from locole.exceptions import LocoleError
 
@@ -230,7 +230,7 @@ def test_a_matrix_that_does_not_fit(tmp_path, monkeypatch):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as members:
         members.writestr("data.npy", b"\0" * 10_000_000)
     assert path.stat().st_size < 20_000
-    monkeypatch.setattr(memory, "available_bytes", lambda: 5_000_000)
+    monkeypatch.setattr(growing, "available_bytes", lambda: 5_000_000)
     with pytest.raises(LocoleError, match="does not fit into memory"):
         load_npz(path)
 

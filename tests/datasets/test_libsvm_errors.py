@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from locole.datasets import iter_libsvm, load_libsvm, load_xmc, memory, sources
+from locole.datasets import growing, iter_libsvm, load_libsvm, load_xmc, sources
 from locole.exceptions import LocoleError
 
 PACKERS = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
@@ -264,16 +264,16 @@ def test_a_long_line_is_fine(tmp_path, monkeypatch):
 
 def test_a_file_that_does_not_fit(tmp_path, monkeypatch):
     path = write(tmp_path, b"1 1:1 2:1\n" * 1000)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 5_000)
+    monkeypatch.setattr(growing, "available_bytes", lambda: 5_000)
     with pytest.raises(
         LocoleError, match=r"data\.svm does not fit into memory: read it in batches"
     ):
         load_libsvm(path)
-    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    monkeypatch.setattr(growing, "available_bytes", lambda: None)
     assert load_libsvm(path)[0].nnz == 2000
 
 
 def test_an_array_that_the_system_refuses():
-    numbers = memory.Growing(np.int64, "data.svm")
+    numbers = growing.Growing(np.int64, "data.svm")
     with pytest.raises(LocoleError, match=r"data\.svm does not fit into memory"):
         numbers._resize(1 << 60)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from locole.datasets import delimited, iter_texts, load_texts, memory, sources
+from locole.datasets import delimited, growing, iter_texts, load_texts, sources
 from locole.exceptions import LocoleError
 
 
@@ -380,7 +380,7 @@ def test_any_bytes_give_rows_or_a_clear_error(tmp_path_factory, data, kind):
 
 
 def test_texts_that_do_not_fit(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(growing, "available_bytes", lambda: 1000)
     with pytest.raises(LocoleError, match="does not fit into memory"):
         load_texts(write(tmp_path, "x\ta\n", "data.tsv"))
     assert len(list(iter_texts(write(tmp_path, "x\ta\n", "data.tsv")))) == 1

@@ -89,5 +89,5 @@ def test_a_classifier_measures_the_recall():
     embedding = Kerdock(30, dim=64, assignment=np.arange(30) * 68)
     inexact = LocoleClassifier(embedding, decoder=CandidateDecoder(shortlist=2)).fit(X, y)
     agrees = inexact.predict(X) == LocoleClassifier(embedding).fit(X, y).predict(X)
-    assert exact.decoder_recall_ == 1
-    assert inexact.decoder_recall_ == agrees.mean() > 0.5
+    assert exact.scorer_.decoder_recall_ == 1
+    assert inexact.scorer_.decoder_recall_ == agrees.mean() > 0.5

@@ -162,7 +162,7 @@ def classifier(embedding: Any = "kerdock", dim: int | None = 16, **parameters: A
         next(name for name in NAMES.get(newest, (newest,)) if name in known): value
         for newest, value in parameters.items()
     }
-    return LocoleClassifier(embedding, dim, **named)
+    return LocoleClassifier(embedding, dim=dim, **named)
 
 
 def elastic_net(embedding: Any, dim: int | None = None, **parameters: Any) -> Any:

@@ -15,8 +15,8 @@ import pytest
 from bags import letter_bag, letter_of
 
 from locole.exceptions import ModelFileError
+from locole.io import FORMAT, read_manifest, read_model, write_model
 from locole.io import folder as folder_module
-from locole.io import read_manifest, read_model, write_model
 
 HERE = Path(__file__).parent
 # How often a save is killed; the other storms are in proportion.
@@ -215,7 +215,7 @@ def test_an_empty_folder_and_a_link_to_a_folder_will_do(tmp_path):
     [
         ({"thesis.tex": "text"}, "holds no model"),
         ({"manifest.json": "{}"}, "cannot read"),
-        ({"manifest.json": '{"format": 2}'}, "made by a newer locole"),
+        ({"manifest.json": f'{{"format": {FORMAT + 1}}}'}, "made by a newer locole"),
         ({"manifest.json": "\0\1"}, "cannot read"),
         ({f"arrays-{'0' * 32}.safetensors": "x", "other": "y"}, "holds no model"),
     ],

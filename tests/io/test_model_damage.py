@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from locole.exceptions import ModelFileError
-from locole.io import read_manifest, read_model, write_model
+from locole.io import FORMAT, read_manifest, read_model, write_model
 
 BAG = {
     "numbers": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -151,7 +151,7 @@ def rename(name):
 
 
 HOSTILE = {
-    "newer format": (lambda c: c.update(format=2), "made by a newer locole .format 2"),
+    "newer format": (lambda c: c.update(format=FORMAT + 1), f"newer locole .format {FORMAT + 1}"),
     "absurd format": (lambda c: c.update(format=10**40), "made by a newer locole"),
     "old format": (lambda c: c.update(format=0), "other entries"),
     "format is true": (lambda c: c.update(format=True), "no format number"),

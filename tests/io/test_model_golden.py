@@ -37,6 +37,9 @@ EVERY = [
     for name in answers_of(number)
 ]
 FILES = [(number, name) for number, name in EVERY if CASES[name].has_file]
+# Since format 2 every random family has a stream of its own: other vectors are drawn.
+REDRAWN = {"elastic_net_gaussian", "elastic_net_complex_gaussian", "network_vectors"}
+REFITTED = [(number, name) for number, name in EVERY if number > 1 or name not in REDRAWN]
 
 
 @cache
@@ -63,7 +66,7 @@ def test_a_golden_model_answers_as_ever(number, name):
     assert_as_ever(number, name, model)
 
 
-@pytest.mark.parametrize(("number", "name"), EVERY)
+@pytest.mark.parametrize(("number", "name"), REFITTED)
 def test_a_model_fitted_again_answers_as_ever(number, name):
     assert_as_ever(number, name, fitted(name))
 

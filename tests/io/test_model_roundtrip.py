@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -59,9 +60,9 @@ def assert_same_model(before, after, X):
         assert_same(np.asarray(a), np.asarray(b))
     assert_same(before.decision_function(X), after.decision_function(X))
     assert_same(before.classes_, after.classes_)
-    assert_same(before.prior_point_, after.prior_point_)
-    assert before.weight_seen_ == after.weight_seen_
-    assert before.decoder_recall_ == after.decoder_recall_
+    assert_same(before.scorer_.prior_point_, after.scorer_.prior_point_)
+    assert before.scorer_.weight_seen_ == after.scorer_.weight_seen_
+    assert before.scorer_.decoder_recall_ == after.scorer_.decoder_recall_
     assert before.embedding_ == after.embedding_
     assert repr(before.decoder_) == repr(after.decoder_)
     left, right = learnt_by(before.regressor_), learnt_by(after.regressor_)
@@ -265,46 +266,56 @@ def test_load_is_public_and_the_error_is_ours(tmp_path):
 # --- hostile models ---
 
 
+REGRESSOR = "$.scorer_.regressors_.elastic_net"
+
+
 def hostile_copies():
     return {
-        "embedding of other size": ("$.embedding_.n_classes", 41, "cannot be made|fit together"),
-        "embedding of other dim": ("$.embedding_.dim", 256, "do not fit together"),
-        "absurd dim": ("$.embedding_.dim", 2**62, "cannot be made|fit together"),
-        "absurd number of labels": ("$.embedding_.n_classes", 2**62, "cannot be made|fit together"),
-        "random places": ("$.embedding_.assignment", "random", "columns of its labels"),
+        "embedding of other size": ("$.scorer_.embedding_.n_classes", 41, "fit together"),
+        "embedding of other dim": ("$.scorer_.embedding_.dim", 256, "do not fit together"),
+        "absurd dim": ("$.scorer_.embedding_.dim", 2**62, "cannot be made|fit together"),
+        "absurd number of labels": (
+            "$.scorer_.embedding_.n_classes", 2**62, "cannot be made|fit together"
+        ),
+        "random places": ("$.scorer_.embedding_.assignment", "random", "columns of its labels"),
         "more features": ("$.n_features_in_", 10**6, "do not fit together"),
-        "more features inside": ("$.regressor_.n_features_in_", 10**6, "do not fit together"),
-        "more outputs": ("$.regressor_.n_outputs_", 10**6, "do not fit together"),
-        "no outputs": ("$.regressor_.n_outputs_", 0, "do not fit together"),
-        "outputs are true": ("$.regressor_.n_outputs_", True, "n_outputs_ is a bool"),
-        "scales are weights": ("$.regressor_._scales", {"$array": "W"}, "do not fit together"),
-        "constant is weights": ("$.regressor_._constant", {"$array": "W"}, "fit together"),
-        "weights are a number": ("$.regressor_._weights", 1, "_weights is a int"),
-        "labels are weights": ("$.classes_", {"$array": "W"}, "do not fit together"),
-        "a number for an embedding": ("$.embedding_", 5, "embedding_ is a int"),
+        "more features inside": (f"{REGRESSOR}.n_features_in_", 10**6, "do not fit together"),
+        "more outputs": (f"{REGRESSOR}.n_outputs_", 10**6, "do not fit together"),
+        "no outputs": (f"{REGRESSOR}.n_outputs_", 0, "do not fit together"),
+        "outputs are true": (f"{REGRESSOR}.n_outputs_", True, "n_outputs_ is a bool"),
+        "scales are weights": (f"{REGRESSOR}._scales", {"$array": "W"}, "do not fit together"),
+        "constant is weights": (f"{REGRESSOR}._constant", {"$array": "W"}, "fit together"),
+        "weights are a number": (f"{REGRESSOR}._weights", 1, "_weights is a int"),
+        "labels are weights": ("$.classes_", {"$array": "W"}, "it has fewer than two labels"),
+        "a number for an embedding": ("$.scorer_.embedding_", 5, "embedding_ is a int"),
+        "a number for a scorer": ("$.scorer_", 5, "scorer_ is a int"),
         "a decoder for a regressor": (
-            "$.regressor_",
-            {"$part": {"kind": "decoder.dense", "values": {}}},
-            "regressor_ is a DenseDecoder",
+            REGRESSOR, {"$part": {"kind": "decoder.dense", "values": {}}}, "do not fit together",
         ),
         "a decoder that does not fit": (
-            "$.decoder_",
+            "$.scorer_.decoder_",
             {"$part": {"kind": "decoder.fft", "values": {}}},
             "do not fit together",
         ),
+        "no regressors": ("$.scorer_.regressors_", {}, "do not fit together"),
+        "a weight too many": ("$.scorer_.weights_", [1.0, 1.0], "do not fit together"),
+        "a weight is a text": ("$.scorer_.weights_", ["1"], "do not fit together"),
+        "a prior of other size": ("$.scorer_.prior_point_", {"$array": "W"}, "fit together"),
         "unknown parameter": ("$params.engine", "ray", "unknown parameter"),
         "unknown attribute": ("$.predict", 1, "unknown attribute"),
         "lost attribute": ("$.classes_", ..., "classes_ is missing"),
-    }
+        "lost scorer": ("$.scorer_", ..., "scorer_ is missing"),
+    }  # fmt: skip
 
 
 def put(tree, place, value):
-    """Set what stands at a place like ``$.regressor_.n_outputs_`` of a model's tree."""
+    """Set what stands at a place like ``$.scorer_.embedding_.dim`` of a model's tree."""
     node = tree["model"]["$part"]["values"]
     head, *names = place.split(".")
     node = node["params" if head == "$params" else "learnt"]
     for name in names[:-1]:
-        node = node[name]["$part"]["values"]
+        node = node[name]
+        node = node["$part"]["values"] if "$part" in node else node
         node = node.get("learnt", node)
     if value is ...:
         del node[names[-1]]
@@ -349,7 +360,16 @@ def small_text(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("which", ["small", "small_text"])
+@pytest.fixture(scope="module")
+def old():
+    """A folder with a classifier of format 1 that has every part."""
+    return Path(__file__).parent / "golden" / "format1" / "default"
+
+
+QUESTIONS = {"small": X_WORDS[:5], "small_text": ["a cat", "fish"], "old": np.ones((5, 264))}
+
+
+@pytest.mark.parametrize("which", QUESTIONS)
 @settings(max_examples=150)
 @given(st.data())
 def test_any_change_gives_an_error_or_a_model_that_does_not_crash(
@@ -368,7 +388,7 @@ def test_any_change_gives_an_error_or_a_model_that_does_not_crash(
         model = load(path)
         # A strange parameter may be refused, by a message and not by a crash.
         with suppress(ValueError, TypeError, AttributeError):
-            model.predict(X_WORDS[:5] if which == "small" else ["a cat", "fish"])
+            model.predict(QUESTIONS[which])
 
 
 # --- large ---

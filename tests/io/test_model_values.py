@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from locole.exceptions import ModelFileError
-from locole.io import read_manifest, read_model, write_model
+from locole.io import FORMAT, read_manifest, read_model, write_model
 from locole.io.strings import Strings, pack_strings, unpack_strings
 
 TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -153,7 +153,7 @@ def test_the_same_model_gives_the_same_files(tmp_path):
 def test_the_manifest_is_plain_json(tmp_path):
     write_model(tmp_path / "m", Bag(text='quote " and \n é', number=0.1))
     content = json.loads((tmp_path / "m" / "manifest.json").read_text(encoding="ascii"))
-    assert content["format"] == 1
+    assert content["format"] == FORMAT == 2
     assert content["model"]["$part"]["values"]["number"] == 0.1
 
 

@@ -64,25 +64,28 @@ def test_any_counter_and_key(counter, key):
     assert philox(counter, key) == slow_philox(counter, key)
 
 
-def words_of(label: int, seed: int, n_blocks: int) -> list[int]:
+streams = st.integers(0, 2**32 - 1)
+
+
+def words_of(label: int, seed: int, stream: int, n_blocks: int) -> list[int]:
     key = [seed % 2**32, seed >> 32]
-    blocks = [slow_philox([b, 0, label % 2**32, label >> 32], key) for b in range(n_blocks)]
+    blocks = [slow_philox([b, stream, label % 2**32, label >> 32], key) for b in range(n_blocks)]
     return [word for block in blocks for word in block]
 
 
-@given(st.integers(0, 2**62), st.integers(0, 2**62), st.integers(1, 300))
-def test_signs_are_the_bits_in_order(label, seed, n):
+@given(st.integers(0, 2**62), st.integers(0, 2**62), streams, st.integers(1, 300))
+def test_signs_are_the_bits_in_order(label, seed, stream, n):
     out = np.empty((1, n), dtype=np.float32)
-    fill_rademacher(np.array([label]), seed, np.float32(1), out)
-    bits = [w >> j & 1 for w in words_of(label, seed, -(-n // 128)) for j in range(32)]
+    fill_rademacher(np.array([label]), seed, np.uint64(stream), np.float32(1), out)
+    bits = [w >> j & 1 for w in words_of(label, seed, stream, -(-n // 128)) for j in range(32)]
     np.testing.assert_array_equal(out[0] > 0, np.array(bits[:n]) == 1)
 
 
-@given(st.integers(0, 2**62), st.integers(0, 2**62), st.integers(1, 30))
-def test_normal_numbers_are_box_and_mullers(label, seed, n):
+@given(st.integers(0, 2**62), st.integers(0, 2**62), streams, st.integers(1, 30))
+def test_normal_numbers_are_box_and_mullers(label, seed, stream, n):
     out = np.empty((1, n))
-    fill_gaussian(np.array([label]), seed, out)
-    words = words_of(label, seed, -(-n // 4))
+    fill_gaussian(np.array([label]), seed, np.uint64(stream), out)
+    words = words_of(label, seed, stream, -(-n // 4))
     normal = []
     for first, second in zip(words[::2], words[1::2], strict=True):
         radius = math.sqrt(-2 * math.log((first + 0.5) / 2**32))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from locole import memory
+from locole.parallel import memory
 
 
 def test_memory_left(tmp_path, monkeypatch):

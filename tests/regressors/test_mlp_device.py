@@ -21,7 +21,7 @@ from locole.baselines import MLPCrossEntropy
 from locole.embeddings import Kerdock
 from locole.exceptions import LocoleError
 from locole.regressors import MLPRegressor
-from locole.regressors.mlp import device, fitting, memory, training
+from locole.regressors.mlp import device, fitting, memory_needed, training
 from locole.regressors.mlp.batches import Grouper
 from locole.regressors.mlp.training import losses_of
 from locole.targets import Targets
@@ -131,7 +131,7 @@ def test_learning_more(on_processor):
 
 
 def test_memory_of_the_machine_does_not_count(on_processor, monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 10)
+    monkeypatch.setattr(memory_needed, "available_bytes", lambda: 10)
     small().fit(X, TARGETS)
     with pytest.raises(LocoleError, match="GB are left"):
         small(device="cpu").fit(X, TARGETS)

@@ -16,7 +16,7 @@ from locole import LocoleClassifier, load
 from locole.embeddings import Explicit, Gaussian, Kerdock, Nelson
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
-from locole.regressors import BlendRegressor, ElasticNetRegressor, MLPRegressor
+from locole.regressors import ElasticNetRegressor, MLPRegressor
 from locole.regressors.mlp import fitting
 from locole.regressors.mlp.device import DeviceNetwork
 from locole.regressors.mlp.network import one_thread
@@ -24,6 +24,8 @@ from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.shape import Shape, first_weights, initial
 from locole.regressors.mlp.training import Rows, Training, losses_of
 from locole.regressors.mlp.vectors import SHARPNESS, JointLoss
+from locole.samples import Samples
+from locole.scoring import VectorScorer
 from locole.targets import Targets
 
 X_WORDS, Y_WORDS = words(n_samples=200)
@@ -254,7 +256,7 @@ def test_the_classifier_decodes_by_what_was_learnt(loss, embedding, tmp_path):
     assert (classifier.predict(X[600:]) == expected).mean() > 0.99
     counts = np.bincount(np.searchsorted(classifier.classes_, names[:600]), minlength=40)
     prior = counts @ classifier.embedding_.vectors.astype(np.float64) / 600
-    np.testing.assert_allclose(classifier.prior_point_, prior, atol=1e-6)
+    np.testing.assert_allclose(classifier.scorer_.prior_point_, prior, atol=1e-6)
     classifier.save(tmp_path / "model")
     back = load(tmp_path / "model")
     for ours, theirs in zip(
@@ -300,7 +302,7 @@ def test_a_decoder_that_needs_structure_is_refused_before_learning(monkeypatch):
 
 
 @pytest.mark.parametrize("loss", ["squared", "softmax"])
-def test_rows_held_out_are_judged_by_the_vectors_of_the_moment(loss):
+def test_validation_rows_are_judged_by_the_vectors_of_the_moment(loss):
     model = small(loss=loss, validation=0.25, epochs=2, patience=9).fit(X_WORDS, TARGETS)
     held = np.sort(np.random.default_rng([0, 3]).permutation(200)[:50])
     best = min(record["validation_loss"] for record in model.history_)
@@ -349,9 +351,9 @@ def test_an_array_of_targets_has_no_vectors():
 
 
 def test_a_sum_of_regressors_has_one_embedding():
-    blend = BlendRegressor([ElasticNetRegressor(), small()], [0.5, 0.5])
+    both = VectorScorer({"elastic_net": ElasticNetRegressor(), "mlp": small()}, EMBEDDING)
     with pytest.raises(LocoleError, match="take embedding_rate=0 for each of them"):
-        blend.fit(X_WORDS, TARGETS)
+        both.fit(Samples(X_WORDS, Y_WORDS, 40))
 
 
 @pytest.mark.parametrize("name", ["embedding_rate", "coherence_penalty"])

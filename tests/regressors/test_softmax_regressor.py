@@ -247,7 +247,7 @@ def test_classifies_by_name(name):
     classifier = LocoleClassifier(name, regressor="softmax").fit(X[:600], y[:600])
     assert isinstance(classifier.regressor_, SoftmaxRegressor)
     assert classifier.score(X[600:], y[600:]) > 0.6
-    assert classifier.choice_ == ""
+    assert classifier.choice_ == {}
     losses_ = [record["loss"] for record in classifier.regressor_.history_]
     assert losses_ == sorted(losses_, reverse=True)
 

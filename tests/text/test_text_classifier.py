@@ -98,8 +98,8 @@ def test_weights_of_texts():
     without = TextClassifier(classifier=LocoleClassifier("one_hot")).fit(
         TEXTS, ANIMALS, sample_weight=weight
     )
-    assert without.classifier_.weight_seen_ == len(TEXTS) - 1
-    assert twice.classifier_.weight_seen_ == len(TEXTS) + 1
+    assert without.classifier_.scorer_.weight_seen_ == len(TEXTS) - 1
+    assert twice.classifier_.scorer_.weight_seen_ == len(TEXTS) + 1
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():

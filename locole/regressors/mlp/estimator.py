@@ -406,11 +406,6 @@ class MLPRegressor(TargetRegressor):
         return bool(self.embedding_rate)
 
     @property
-    def wants_profiles(self) -> bool:
-        """Whether label profiles are part of the recipe."""
-        return self.recipe == "labels"
-
-    @property
     def vectors_(self) -> NDArray[np.float32] | None:
         """Label vectors, if they were learnt."""
         return self.layers_.get("vectors")

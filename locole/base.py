@@ -1,0 +1,194 @@
+"""What all classifiers share: the door, where rows and labels are checked, and the answers."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from locole.decoders.choose import checked_k
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import SavedEstimator, write_model
+from locole.labels import codes_of, extended
+from locole.parallel.blocks import map_blocks, n_threads
+from locole.samples import Rows, Samples, take
+
+__all__ = ["LabelClassifier"]
+
+
+class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
+    """A scikit-learn classifier that can name the best k of very many labels.
+
+    A subclass calls `_samples` in `fit`, which checks and encodes what it is given, and has `_best`,
+    the best labels of a block of rows. Its parameters may include ``n_jobs``.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels, sorted.
+    n_features_in_ : int
+    """
+
+    _learnt: ClassVar[dict[str, Any]] = {"classes_": np.ndarray}
+
+    #: Rows that `_best` is given at a time.
+    _block_rows: ClassVar[int] = 1024
+    #: Types that rows may have; others become the first.
+    _dtypes: ClassVar[tuple[Any, ...]] = (np.float64, np.float32)
+
+    @abstractmethod
+    def _best(self, rows: Rows, k: int) -> tuple[NDArray[np.int64], NDArray]:
+        """Codes of the best k labels of each row, best first, and their scores."""
+
+    # The door -----------------------------------------------------------------------------------
+
+    @property
+    def _takes_any_rows(self) -> bool:
+        """Whether rows are not looked at, because a part that is not ours takes them as they are."""
+        return False
+
+    def _samples(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        more: bool = False,
+    ) -> tuple[Samples, NDArray]:
+        """Check rows, labels and weights; return them with labels as codes, and the labels.
+
+        With ``more``, new labels come after those of ``classes_``; otherwise all are sorted.
+        """
+        n_threads(getattr(self, "n_jobs", None))
+        X, y = self._training_rows(X, y, reset=not more)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        wanted = y if classes is None else np.append(classes, y)
+        known = extended(self.classes_, wanted) if more else self._known_labels(wanted)
+        codes = codes_of(y, known)
+        if (codes < 0).any():
+            missing = str(y[codes < 0][0])
+            raise LocoleError(f"the embedding names no vector for class {missing!r}.")
+        if known.size < 2:
+            only = str(known[0])
+            raise LocoleError(
+                f"there is only one class, {only!r}: a classifier needs at least two."
+            )
+        return Samples(X, codes, known.size, weight), known
+
+    def _known_labels(self, y: NDArray) -> NDArray:
+        """Labels in the order of their codes."""
+        return np.unique(y)
+
+    def _training_rows(self, X: Any, y: ArrayLike, *, reset: bool) -> tuple[Any, NDArray]:
+        if self._takes_any_rows:
+            y = _matching_labels(X, y)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=list(self._dtypes), reset=reset
+            )
+        with warnings.catch_warnings():
+            # Many labels with one row each are what these classifiers are for.
+            warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+            check_classification_targets(y)
+        return X, np.asarray(y)
+
+    # Answers ------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray:
+        """Most likely label of each row."""
+        return self.predict_topk(X, k=1)[0][:, 0]
+
+    def predict_topk(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
+        """Return the best ``k`` labels of each row, best first, and their scores.
+
+        Ties go to the label that comes first in ``classes_``. Memory is that of one block of rows,
+        whatever the number of labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        k : int
+
+        Returns
+        -------
+        labels : array of shape (n_samples, k)
+        scores : array of shape (n_samples, k)
+            What they mean is said by each class; a larger score is better.
+        """
+        check_is_fitted(self)
+        k = checked_k(k, self.classes_.size)
+        parts = self._map_rows(X, lambda rows: self._best(rows, k))
+        codes = np.concatenate([codes for codes, _ in parts])
+        return self.classes_[codes], np.concatenate([scores for _, scores in parts])
+
+    def _map_rows(self, X: Any, function: Any) -> list[Any]:
+        """Apply ``function`` to one block of checked rows after the other."""
+        X = self._checked_rows(X)
+        n_rows = _num_samples(X)
+        if n_rows == 0:
+            raise LocoleError("there are 0 samples to predict: give at least one row.")
+        return map_blocks(
+            lambda part: function(Rows(take(X, part))),
+            n_rows,
+            block=self._block_rows,
+            n_jobs=getattr(self, "n_jobs", None),
+        )
+
+    def _checked_rows(self, X: Any) -> Any:
+        if self._takes_any_rows:
+            return X.tocsr() if hasattr(X, "tocsr") else X
+        return validate_data(self, X, accept_sparse="csr", dtype=list(self._dtypes), reset=False)
+
+    # Save ---------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into a folder, for `locole.load`.
+
+        A model that is there already is replaced in one step: who reads the folder, or finds it after
+        a crash, gets the old model or the new one. Only models whose parts are locole's own can be
+        saved, because a part of another library would need pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            The folder; its parent must exist.
+        """
+        check_is_fitted(self)
+        write_model(path, self)
+
+    def _check_learnt(self) -> None:
+        """Labels must be there; what a subclass adds must fit to them and to ``n_features_in_``."""
+        if self.classes_.ndim != 1 or self.classes_.size < 2:
+            raise ModelFileError("it has fewer than two labels")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _matching_labels(X: Any, y: ArrayLike) -> NDArray:
+    """Labels, one for each row of whatever X is."""
+    if y is None:
+        raise LocoleError("y is missing: give a label for each row of X.")
+    if _num_samples(X) != _num_samples(y):
+        raise LocoleError(f"X has {_num_samples(X)} rows but y has {_num_samples(y)} labels.")
+    if _num_samples(X) == 0:
+        raise LocoleError("there are 0 samples: give at least one row for each of two classes.")
+    return column_or_1d(y, warn=True)

@@ -1,0 +1,133 @@
+"""Rows: with labels and weights to learn from, and without to be scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+__all__ = ["Rows", "Samples", "split_rows", "take"]
+
+T = TypeVar("T")
+
+
+class Samples(NamedTuple):
+    """Rows to learn from, the code of each row's label, and how much each row counts.
+
+    Codes are 0 … n_classes−1; labels without a row are allowed. Without weights all rows count 1.
+
+    Examples
+    --------
+    >>> samples = Samples(np.eye(3), np.array([0, 1, 1]), 2, np.array([1.0, 0.0, 2.0]))
+    >>> samples.positive().codes
+    array([0, 1])
+    >>> samples.total_weight
+    3.0
+    """
+
+    X: Any
+    codes: NDArray[np.int64]
+    n_classes: int
+    weight: NDArray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.codes.size
+
+    @property
+    def n_positive(self) -> int:
+        """Number of rows with a positive weight."""
+        return self.n_rows if self.weight is None else int(np.count_nonzero(self.weight))
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, or the number of rows."""
+        return float(self.n_rows if self.weight is None else self.weight.sum())
+
+    def take(self, rows: NDArray[np.int64]) -> Samples:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return self._replace(X=take(self.X, rows), codes=self.codes[rows], weight=weight)
+
+    def positive(self) -> Samples:
+        """Rows with a positive weight."""
+        return self if self.weight is None else self.take(np.flatnonzero(self.weight))
+
+    def split(self, n_validation: int, *, seed: Sequence[int]) -> tuple[Samples, Samples]:
+        """Rows to learn from, in their order, and validation rows, in the order they were drawn."""
+        train, validation = split_rows(self.n_rows, n_validation, seed=seed)
+        return self.take(np.sort(train)), self.take(validation)
+
+
+def split_rows(
+    n_rows: int, n_validation: int, *, seed: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw validation rows; return the other rows and these, both in random order.
+
+    The one validation split of the package. Who splits the same rows for another purpose adds a number
+    to the seed, so that rows which choose a penalty do not also choose weights.
+
+    Examples
+    --------
+    >>> train, validation = split_rows(10, 3, seed=[0])
+    >>> train.size, validation.size, np.intersect1d(train, validation).size
+    (7, 3, 0)
+    """
+    order = np.random.default_rng(seed).permutation(n_rows)
+    return order[n_validation:], order[:n_validation]
+
+
+class Rows:
+    """A block of rows to be scored; what several scorers need of it is made once.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, or whatever a regressor takes
+        The rows.
+
+    Examples
+    --------
+    >>> rows = Rows(np.array([[0.0, 2.0], [0.0, 0.0]]))
+    >>> rows.csr.nnz, rows.is_empty
+    (1, array([False,  True]))
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self._kept: dict[tuple[int, str], Any] = {}
+
+    def __len__(self) -> int:
+        return int(_num_samples(self.X))
+
+    @cached_property
+    def csr(self) -> sp.csr_array:
+        """The rows as a CSR array."""
+        return sp.csr_array(self.X)
+
+    @cached_property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """Which rows have no entry."""
+        return np.diff(self.csr.indptr) == 0
+
+    def once(self, owner: object, make: Callable[[], T], what: str = "") -> T:
+        """Return what ``make`` makes, which is called once for each owner and thing.
+
+        The owner must not change as long as the rows are in use.
+        """
+        key = id(owner), what
+        if key not in self._kept:
+            # The owner is kept as well: its id must not be given to another object.
+            self._kept[key] = owner, make()
+        return self._kept[key][1]
+
+
+def take(X: Any, rows: Any) -> Any:
+    """Some rows of an array, a sparse matrix, a data frame or a list."""
+    return X[rows] if sp.issparse(X) else _safe_indexing(X, rows)

@@ -1,0 +1,9 @@
+"""Everything that scores labels, behind one contract: `LabelScorer`."""
+
+from locole.scoring.base import LabelScorer
+from locole.scoring.ensemble import Ensemble
+from locole.scoring.nearest import NearestScorer
+from locole.scoring.profiles import ProfileScorer
+from locole.scoring.vectors import VectorScorer
+
+__all__ = ["Ensemble", "LabelScorer", "NearestScorer", "ProfileScorer", "VectorScorer"]

@@ -1,0 +1,129 @@
+"""The contract of everything that scores labels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from locole.io import SavedEstimator
+from locole.kernels.topk import push_rows
+from locole.samples import Rows, Samples
+
+__all__ = ["Codes", "LabelScorer", "best_of", "every_code"]
+
+Codes = NDArray[np.int64]
+
+# Above that, sorting all scores is faster than keeping a list of the best.
+_SHORT_LIST = 64
+_EVERY_COLUMN = np.empty(0, dtype=np.int64)
+
+
+class LabelScorer(SavedEstimator, BaseEstimator, ABC):
+    """Gives every label of a row a score; the largest is the answer.
+
+    A scorer is decorated with ``saved_as("scorer.<name>")``, lists in ``_learnt`` what `fit` leaves
+    behind, and has the five abstract members below. All others have defaults, which a scorer overrides
+    where it can do better: what it says of all labels in one pass, or that it is a sum of several
+    sources, whose weights an ensemble should fit separately.
+
+    Labels are codes 0 … n_classes−1. Scores of a row must not depend on other rows.
+    """
+
+    #: Name in an ensemble, and of its only source.
+    name: ClassVar[str]
+    #: Scorers of an ensemble are fitted by rising stage, so that later ones can learn from earlier ones.
+    stage: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int:
+        """Number of labels."""
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features; None for a scorer that takes rows of any kind."""
+        return None
+
+    @abstractmethod
+    def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
+        """Learn from samples.
+
+        Parameters
+        ----------
+        samples : Samples
+        before : sequence of LabelScorer
+            In an ensemble, the scorers of earlier stages, fitted to the same samples.
+        """
+
+    @abstractmethod
+    def partial_fit(self, samples: Samples) -> Self:
+        """Learn from more samples, which may have more labels.
+
+        What `copy.copy` shares with a copy of the scorer must stay as it is.
+        """
+
+    @abstractmethod
+    def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
+        """Codes of the best ``k`` labels of each row, best first, and their scores.
+
+        Ties go to the smaller code.
+        """
+
+    @abstractmethod
+    def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
+        """Scores of the labels ``codes[i]`` of each row i."""
+
+    def candidates_and_scores(
+        self, rows: Rows, k: int, codes: Codes
+    ) -> tuple[Codes, NDArray, NDArray]:
+        """`candidates`, and `scores_at` of labels that others have proposed."""
+        return (*self.candidates(rows, k), self.scores_at(rows, codes))
+
+    def all_scores(self, rows: Rows) -> NDArray:
+        """Scores of all labels, shape (rows, n_classes)."""
+        return self.scores_at(rows, every_code(len(rows), self.n_classes))
+
+    def is_silent(self, rows: Rows) -> bool:
+        """Whether all labels have the score 0 for each of these rows."""
+        return False
+
+    # Sources: parts of the score that an ensemble weighs separately -------------------------------
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the parts of the score."""
+        return [self.name]
+
+    def source_candidates(self, rows: Rows, k: int) -> Codes:
+        """Best ``k`` labels by every source that has proposals, side by side; they may repeat."""
+        return self.candidates(rows, k)[0]
+
+    def source_scores(self, rows: Rows, codes: Codes) -> NDArray:
+        """Scores of these labels by each source, shape (rows, labels, sources)."""
+        return self.scores_at(rows, codes)[..., None]
+
+    def set_source_weights(self, weights: NDArray[np.float64]) -> float:
+        """Add up the sources with these weights from now on; return the weight of their sum."""
+        return float(weights[0])
+
+
+def every_code(n_rows: int, n_classes: int) -> Codes:
+    """All codes for each row, without taking memory for them."""
+    return np.broadcast_to(np.arange(n_classes), (n_rows, n_classes))
+
+
+def best_of(scores: NDArray, k: int) -> tuple[Codes, NDArray]:
+    """Codes and scores of the best k of dense scores; ties go to the smaller code."""
+    if k <= _SHORT_LIST:
+        best = np.full((scores.shape[0], k), -np.inf, dtype=scores.dtype)
+        codes = np.full((scores.shape[0], k), -1, dtype=np.int64)
+        push_rows(np.ascontiguousarray(scores), 0, _EVERY_COLUMN, best, codes)
+        if (codes >= 0).all():  # not if a score is −∞
+            return codes, best
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(scores, order, axis=1)

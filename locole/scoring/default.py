@@ -1,0 +1,225 @@
+"""Which scorers a classifier takes for which data: all thresholds of the default model, with evidence.
+
+docs/research/default_model.md has the figures and commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from locole.decoders import Decoder
+from locole.embeddings import Embedding, make_embedding
+from locole.exceptions import LocoleError
+from locole.parallel import Engine, Threads, make_engine
+from locole.regressors import (
+    ElasticNetRegressor,
+    MLPRegressor,
+    RegressorAdapter,
+    SoftmaxRegressor,
+    TargetRegressor,
+)
+from locole.samples import Samples
+from locole.scoring.base import LabelScorer
+from locole.scoring.ensemble import Ensemble
+from locole.scoring.profiles import ProfileScorer, suit_profiles
+from locole.scoring.vectors import VectorScorer
+
+__all__ = ["REGRESSORS", "Plan", "is_foreign"]
+
+# Smaller problems are the elastic net's alone: there are too few rows to fit weights to.
+_MIN_ROWS, _MIN_FEATURES = 1_000, 257
+# Validation rows, and at most a tenth of all. Weights are a handful of numbers.
+_VALIDATION = 2_000
+# With fewer rows per label the softmax was never better than squared loss and profiles together
+# (cve_product 6, city names 8), and it is the one whose time grows with the number of labels.
+_ROWS_FOR_SOFTMAX = 10
+# From this many rows per label on, with features as texts have them, squared loss adds nothing to
+# softmax and profiles (clinc150 120).
+_ROWS_WITHOUT_SQUARES, _DENSE = 100, 0.1
+# A part of a sum need not be solved as closely as a model of its own.
+_TOL = 5e-3
+# A third epoch of the softmax takes its time and adds nothing beside the elastic net (gesetze_de).
+_EPOCHS = 2
+# In an ensemble half the outputs lose a tenth to a third of a point (cve_product, gesetze_de) and take
+# half the time and memory. There is room for twice these labels.
+_OUTPUTS, _LABELS = 256, 16_384
+# Outputs of a model that starts with partial_fit: room for 262,144 labels.
+_GROWING_DIM = 512
+# Features count in the linear models by a root of what they count in the profiles: by that itself they
+# overfit the few that count most, and with all alike they lose 0.2 points (cve_product, clinc150).
+_POWER, _FLOOR = 0.25, 0.02
+
+#: Regressors by name.
+REGRESSORS: dict[str, Any] = {
+    "auto": ElasticNetRegressor,  # for small problems; otherwise an ensemble
+    "elastic_net": ElasticNetRegressor,
+    "mlp": partial(MLPRegressor, recipe="labels"),
+    "softmax": SoftmaxRegressor,
+}
+
+
+def is_foreign(regressor: Any) -> bool:
+    """Whether a regressor is another library's, so that rows go to it as they are."""
+    is_ours = isinstance(regressor, str | TargetRegressor)
+    return isinstance(regressor, RegressorAdapter) or not is_ours
+
+
+class Plan(NamedTuple):
+    """What a user asks for: the parameters of `locole.LocoleClassifier` that decide about its scorer."""
+
+    embedding: str | Embedding
+    dim: int | None
+    regressor: Any
+    decoder: str | Decoder
+    profiles: bool | Literal["auto"]
+    nearest: bool | Literal["auto"]
+    scorers: Sequence[LabelScorer]
+    seed: int
+    n_jobs: int | None
+    verbose: int
+    engine: str | Engine
+
+    def scorer(self, samples: Samples, *, growing: bool = False) -> LabelScorer:
+        """Return an unfitted scorer for such samples.
+
+        Parameters
+        ----------
+        samples : Samples
+        growing : bool
+            Whether they are the first of a stream: more labels are to come, so the embedding must have
+            room, and no part of the rows can speak for those to come.
+        """
+        if not self._takes_several(samples, growing=growing):
+            embedding = self._embedding(samples.n_classes, _GROWING_DIM if growing else None)
+            name = self.regressor if isinstance(self.regressor, str) else "regressor"
+            parts = {name if name != "auto" else "elastic_net": self.make_regressor()}
+            return VectorScorer(parts, embedding, decoder=self.decoder)
+        n_outputs = _OUTPUTS if _OUTPUTS < samples.n_classes <= _LABELS else None
+        is_profiled = self._wants_profiles() and suit_profiles(samples.X)
+        vectors = VectorScorer(
+            self._regressors(samples),
+            self._embedding(samples.n_classes, n_outputs),
+            decoder=self.decoder,
+            feature_power=_POWER,
+            feature_floor=_FLOOR,
+            others_speak=is_profiled or bool(self.scorers),
+        )
+        settings: dict[str, Any] = {"random_state": self.seed, "n_jobs": self.n_jobs}
+        profiles = [ProfileScorer(verbose=self.verbose, **settings)] if is_profiled else []
+        return Ensemble(
+            [vectors, *profiles, *self.scorers],
+            nearest=self.nearest,
+            n_validation=_VALIDATION,
+            engine=self.engine,
+            **settings,
+        )
+
+    def make_regressor(self) -> TargetRegressor:
+        """Return the regressor that is named or given, which learns where it is told to."""
+        regressor = self.regressor
+        if isinstance(regressor, str):
+            if regressor not in REGRESSORS:
+                names = ", ".join(REGRESSORS)
+                raise LocoleError(f"unknown regressor {regressor!r}: take {names} or an estimator.")
+            made = REGRESSORS[regressor](
+                random_state=self.seed, n_jobs=self.n_jobs, verbose=self.verbose
+            )
+        elif isinstance(regressor, TargetRegressor):
+            made = clone(regressor)
+            if getattr(made, "n_jobs", 0) is None:
+                made.set_params(n_jobs=self.n_jobs)
+        elif hasattr(regressor, "fit") and hasattr(regressor, "predict"):
+            made = RegressorAdapter(regressor)
+        else:
+            raise LocoleError(
+                f"regressor must be a name or have fit and predict, not {regressor!r}."
+            )
+        return self._with_engine(made)
+
+    def _takes_several(self, samples: Samples, *, growing: bool) -> bool:
+        """Whether scorers are weighed on validation rows, by default or because parts ask for it."""
+        asked = [f"{name}=True" for name in ("profiles", "nearest") if getattr(self, name) is True]
+        if self.scorers:
+            asked.append("scorers")
+        if not asked:
+            is_wanted = self.regressor == "auto" or (
+                self._wants_profiles() and suit_profiles(samples.X)
+            )
+            return is_wanted and not growing and _is_large(samples)
+        if growing or is_foreign(self.regressor):
+            raise LocoleError(
+                f"{asked[0]} needs a regressor of locole's own and a first fit with all labels: "
+                "leave it out."
+            )
+        if not _is_large(samples):
+            raise LocoleError(
+                f"{asked[0]} needs {_MIN_ROWS:,} rows and {_MIN_FEATURES} features: leave it out."
+            )
+        if self.profiles is True and not suit_profiles(samples.X):
+            raise LocoleError("profiles=True needs features that are not negative: leave it out.")
+        return True
+
+    def _wants_profiles(self) -> bool:
+        """Whether label profiles are made where features suit them."""
+        if self.profiles != "auto":
+            return bool(self.profiles)
+        # Networks gain 1.3 points by profiles on cve_product and 6 on gesetze_de.
+        is_network = isinstance(self.regressor, MLPRegressor)
+        return is_network or (isinstance(self.regressor, str) and self.regressor in ("auto", "mlp"))
+
+    def _regressors(self, samples: Samples) -> dict[str, TargetRegressor]:
+        """Regressors whose points are added up, by name."""
+        if not isinstance(self.regressor, str):
+            return {type(self.regressor).__name__: self.make_regressor()}
+        if self.regressor != "auto":
+            return {self.regressor: self.make_regressor()}
+        self.make_regressor()  # refuses an engine that cannot be used
+        n_rows, n_classes = samples.n_positive, samples.n_classes
+        settings: dict[str, Any] = {
+            "random_state": self.seed, "n_jobs": self.n_jobs, "verbose": self.verbose,
+        }  # fmt: skip
+        if n_rows >= _ROWS_WITHOUT_SQUARES * n_classes and _is_text(samples.X):
+            return {"softmax": SoftmaxRegressor(**settings)}
+        found: dict[str, TargetRegressor] = {
+            "elastic_net": ElasticNetRegressor(tol=_TOL, engine=self.engine, **settings)
+        }
+        if n_rows >= _ROWS_FOR_SOFTMAX * n_classes:
+            found["softmax"] = SoftmaxRegressor(epochs=_EPOCHS, **settings)
+        return found
+
+    def _embedding(self, n_classes: int, dim: int | None) -> Embedding:
+        """Embedding that is named or given; ``dim`` is for ``"auto"``, if none was asked for."""
+        if isinstance(self.embedding, Embedding):
+            if self.dim is not None and self.dim != self.embedding.dim:
+                raise LocoleError("dim is the embedding's own: leave it out, or give a name.")
+            return self.embedding.resized(n_classes)
+        if not isinstance(self.embedding, str):
+            raise LocoleError(f"embedding must be a name or an Embedding, not {self.embedding!r}.")
+        wanted = dim if self.embedding == "auto" and self.dim is None else self.dim
+        return make_embedding(self.embedding, n_classes, dim=wanted, random_state=self.seed)
+
+    def _with_engine(self, regressor: TargetRegressor) -> TargetRegressor:
+        """Regressor that learns where the user says, unless it has an engine of its own."""
+        engine, own = make_engine(self.engine), getattr(regressor, "engine", None)
+        if own is None and not isinstance(engine, Threads):
+            name = type(getattr(regressor, "regressor", regressor)).__name__
+            raise LocoleError(
+                f"{name} learns on one machine only: take 'elastic_net' or 'mlp', or engine='threads'."
+            )
+        return regressor.set_params(engine=self.engine) if own == "threads" else regressor
+
+
+def _is_large(samples: Samples) -> bool:
+    """Whether there are rows and features enough to weigh several scorers."""
+    return bool(samples.n_positive >= _MIN_ROWS and samples.X.shape[1] >= _MIN_FEATURES)
+
+
+def _is_text(X: Any) -> bool:
+    """Whether features are as those of texts: most are absent, none is negative."""
+    X = sp.csr_array(X)
+    return suit_profiles(X) and X.nnz < _DENSE * X.shape[0] * X.shape[1]

@@ -1,0 +1,335 @@
+"""Several scorers as one: candidates of all, and a weighted sum fitted to validation rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import saved_as
+from locole.parallel import Engine, make_engine
+from locole.parallel.blocks import map_blocks
+from locole.samples import Rows, Samples
+from locole.scoring.base import Codes, LabelScorer, best_of
+from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
+from locole.scoring.weights import first_is_right, fit_weights
+
+__all__ = ["Ensemble"]
+
+# Candidates taken from each scorer, or 2k.
+_CANDIDATES = 32
+# Validation rows scored at a time.
+_BLOCK_ROWS = 256
+
+
+@saved_as("scorer.ensemble")
+class Ensemble(LabelScorer):
+    r"""Weighted sum of scorers, with weights fitted by maximum likelihood on validation rows.
+
+    .. math:: s_i(x) = \sum_j w_j s_{ji}(x), \qquad
+              \min_{w \ge 0} -\sum_{x, y} \log \frac{e^{s_y(x)}}{\sum_{i \in K(x)} e^{s_i(x)}}
+
+    with K(x) the best 32 labels of each scorer. So the scores are logits. Scorers are fitted without
+    the validation rows, weighed on them, and then learn them by `partial_fit`.
+
+    The answer to a row is the best of the candidates of all scorers: a label can only be missed if it is
+    not among the best 32 (or 2k) of any scorer.
+
+    Parameters
+    ----------
+    scorers : list of LabelScorer
+        Unfitted, with different names.
+    nearest : bool or "auto"
+        Whether the best eight labels are reranked by `NearestScorer`. ``"auto"``: if that puts more
+        validation rows right, by two standard deviations.
+    n_validation : int
+        Validation rows, and at most a tenth of all rows.
+    random_state : int
+        Seed of the split.
+    n_jobs : int, optional
+        Threads; the answer does not depend on it.
+    engine : {"threads", "ray"} or Engine
+        Kept running while scorers are fitted. Not saved.
+
+    Attributes
+    ----------
+    scorers_ : list of LabelScorer
+    weights_ : list of float
+        Weight of each scorer.
+    reranker_ : NearestScorer or None
+    choice_ : dict
+        ``validation_rows``; their ``accuracy``; for each of the ``sources`` its ``accuracy`` alone and
+        its ``weight``; for ``nearest`` how many of the ``rows`` are right ``before`` and ``after``, and
+        whether it is ``used``.
+    """
+
+    name = "ensemble"
+    _learnt: ClassVar = {
+        "scorers_": list,
+        "weights_": list,
+        "reranker_": (NearestScorer, type(None)),
+        "choice_": dict,
+    }
+    _unsaved: ClassVar = ("scorers", "engine")
+
+    def __init__(
+        self,
+        scorers: Sequence[LabelScorer] = (),
+        *,
+        nearest: bool | Literal["auto"] = "auto",
+        n_validation: int = 2_000,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        engine: str | Engine = "threads",
+    ) -> None:
+        self.scorers = scorers
+        self.nearest = nearest
+        self.n_validation = n_validation
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.engine = engine
+
+    def __getitem__(self, name: str) -> LabelScorer:
+        """Return the scorer of that name."""
+        for scorer in self.scorers_:
+            if scorer.name == name:
+                return scorer
+        raise KeyError(name)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of labels."""
+        return self.scorers_[0].n_classes
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features, if a scorer knows it."""
+        known = (scorer.n_features for scorer in self.scorers_)
+        return next((n for n in known if n is not None), None)
+
+    # Fit ----------------------------------------------------------------------------------------
+
+    def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
+        """Fit the scorers to most samples, weigh them on the others, then let them learn those too."""
+        self._check_scorers()
+        samples = samples._replace(X=sp.csr_array(samples.X)).positive()
+        n_validation = min(self.n_validation, samples.n_rows // 10)
+        if n_validation < 1:
+            raise LocoleError(
+                f"an ensemble needs at least 10 rows to fit its weights, not {samples.n_rows}: take one "
+                "scorer alone."
+            )
+        train, validation = samples.split(n_validation, seed=[self.random_state, samples.n_rows, 1])
+        # A cluster is joined or started once for all scorers.
+        with make_engine(self.engine).running(self.n_jobs):
+            self.scorers_ = self._fitted(train, before)
+            trial = _Trial.of(self.scorers_, validation, n_jobs=self.n_jobs)
+            weights = trial.weights()
+            self.choice_ = trial.choice(weights)
+            self.reranker_ = self._reranker(trial, weights, train, samples)
+            parts = _divided(weights, [len(scorer.sources) for scorer in self.scorers_])
+            self.weights_ = [
+                scorer.set_source_weights(part)
+                for scorer, part in zip(self.scorers_, parts, strict=True)
+            ]
+            for scorer in self.scorers_:
+                scorer.partial_fit(validation)
+        return self
+
+    def _check_scorers(self) -> None:
+        names = [scorer.name for scorer in self.scorers]
+        if not names:
+            raise LocoleError("an ensemble needs at least one scorer.")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise LocoleError(
+                f"there are two scorers named {twice!r}: leave one out, or give it another name."
+            )
+
+    def _fitted(self, train: Samples, before: Sequence[LabelScorer]) -> list[LabelScorer]:
+        """Scorers in the given order, fitted by rising stage."""
+        fitted: dict[int, LabelScorer] = {}
+        stages = [scorer.stage for scorer in self.scorers]
+        for i in np.argsort(stages, kind="stable"):
+            earlier = [fitted[j] for j in fitted if stages[j] < stages[i]]
+            fitted[i] = copy.copy(self.scorers[i]).fit(train, before=(*before, *earlier))
+        return [fitted[i] for i in range(len(stages))]
+
+    def _reranker(
+        self, trial: _Trial, weights: NDArray[np.float64], train: Samples, samples: Samples
+    ) -> NearestScorer | None:
+        if self.nearest is False:
+            return None
+        evidence = trial.evidence(weights, train, n_jobs=self.n_jobs)
+        before, after, is_better = evidence.counts()
+        used = self.nearest is True or is_better
+        found = {"rows": len(evidence.right), "before": before, "after": after, "used": used}
+        self.choice_["nearest"] = found
+        if not used:
+            return None
+        reranker = NearestScorer().fit(samples)
+        evidence.fit_curve(reranker)
+        return reranker
+
+    def partial_fit(self, samples: Samples) -> Self:
+        """Let every scorer learn from more samples; the weights stay."""
+        self.scorers_ = [copy.copy(scorer).partial_fit(samples) for scorer in self.scorers_]
+        if self.reranker_ is not None:
+            self.reranker_ = copy.copy(self.reranker_).partial_fit(samples)
+        return self
+
+    # Score --------------------------------------------------------------------------------------
+
+    def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
+        """Best labels by the weighted sum, reranked if there is a reranker."""
+        if self.reranker_ is None:
+            return self._best(rows, k)
+        wanted = min(max(k, RERANKED), self.n_classes)
+        codes, scores = self.reranker_.rerank(rows, *self._best(rows, wanted))
+        return codes[:, :k], scores[:, :k]
+
+    def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
+        """Weighted sums of these labels, reranked if they are among the best."""
+        total = sum(weight * scorer.scores_at(rows, codes) for scorer, weight in self._speaking())
+        if self.reranker_ is None:
+            return np.asarray(total)
+        best, _ = self._best(rows, min(RERANKED, self.n_classes))
+        is_best = (codes[:, :, None] == best[:, None, :]).any(axis=2)
+        said = np.where(is_best, self.reranker_.scores_at(rows, codes), self.reranker_.curve_.min())
+        return self.reranker_.scale_ * total + said
+
+    def all_scores(self, rows: Rows) -> NDArray:
+        """Weighted sums of all labels; those of the best are reranked."""
+        total = np.zeros((len(rows), self.n_classes))
+        for scorer, weight in self._speaking():
+            total += weight * scorer.all_scores(rows)
+        if self.reranker_ is None:
+            return total
+        best, scores = best_of(total, min(RERANKED, self.n_classes))
+        codes, new = self.reranker_.rerank(rows, best, scores)
+        total = self.reranker_.scale_ * total + self.reranker_.curve_.min()
+        np.put_along_axis(total, codes, new, 1)
+        return total
+
+    def _speaking(self) -> Iterator[tuple[LabelScorer, float]]:
+        return zip(self.scorers_, self.weights_, strict=True)
+
+    def _best(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
+        """Best labels by the weighted sum, among the candidates of all scorers."""
+        speaking = [pair for pair in self._speaking() if not pair[0].is_silent(rows)]
+        if len(speaking) <= 1:
+            scorer, weight = (speaking or list(self._speaking()))[0]
+            codes, scores = scorer.candidates(rows, k)
+            return codes, scores if weight == 1 else weight * scores.astype(np.float64)
+        wanted = min(max(2 * k, _CANDIDATES), self.n_classes)
+        (first, weight), *others = speaking
+        codes, scores = first.candidates(rows, wanted)
+        totals = weight * scores
+        for i, (scorer, weight) in enumerate(others, start=1):
+            own, scores, at = scorer.candidates_and_scores(rows, wanted, codes)
+            mine = weight * scores
+            for other, its_weight in speaking[:i]:
+                mine = its_weight * other.scores_at(rows, own) + mine
+            totals = np.hstack([totals + weight * at, mine])
+            codes = np.hstack([codes, own])
+        totals[_repeated(codes)] = -np.inf
+        order = np.lexsort((codes, -totals), axis=1)[:, :k]
+        return np.take_along_axis(codes, order, 1), np.take_along_axis(totals, order, 1)
+
+    # Save ---------------------------------------------------------------------------------------
+
+    def _check_learnt(self) -> None:
+        scorers, weights = self.scorers_, self.weights_
+        parts = [*scorers, *([] if self.reranker_ is None else [self.reranker_])]
+        fits = (
+            1 <= len(scorers) == len(weights)
+            and all(isinstance(scorer, LabelScorer) for scorer in scorers)
+            and all(isinstance(weight, float) and np.isfinite(weight) for weight in weights)
+            and len({part.n_classes for part in parts}) == 1
+            and len({part.n_features for part in parts} - {None}) <= 1
+        )
+        if not fits:
+            raise ModelFileError("its scorers do not fit together")
+
+
+class _Trial(NamedTuple):
+    """Candidates of validation rows, and their scores by every source."""
+
+    validation: Samples
+    names: list[str]
+    codes: Codes
+    scores: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, scorers: Sequence[LabelScorer], validation: Samples, *, n_jobs: int | None) -> Self:
+        """Score the best candidates of every source by all sources."""
+        k = min(_CANDIDATES, validation.n_classes)
+
+        def candidates(part: slice) -> tuple[NDArray, NDArray]:
+            rows = Rows(validation.X[part])
+            codes = np.hstack([scorer.source_candidates(rows, k) for scorer in scorers])
+            said = [scorer.source_scores(rows, codes) for scorer in scorers]
+            return codes, np.concatenate(said, axis=-1, dtype=np.float64)
+
+        parts = map_blocks(candidates, validation.n_rows, block=_BLOCK_ROWS, n_jobs=n_jobs)
+        codes, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        names = [name for scorer in scorers for name in scorer.sources]
+        right = codes == validation.codes[:, None]
+        return cls(validation, names, codes, scores, right, ~_repeated(codes))
+
+    def weights(self) -> NDArray[np.float64]:
+        """Return a weight for each source."""
+        return fit_weights(self.scores, self.right, self.valid, self.validation.weight)
+
+    def accuracy(self, weights: NDArray) -> float:
+        """Part of the rows whose label comes first."""
+        return float(first_is_right(self.scores @ weights, self.right, self.valid).mean())
+
+    def choice(self, weights: NDArray) -> dict[str, Any]:
+        """What the weights are, and how good each source is alone and together."""
+        alone = np.eye(len(self.names))
+        return {
+            "validation_rows": len(self.right),
+            "accuracy": self.accuracy(weights),
+            "sources": {
+                name: {"accuracy": self.accuracy(row), "weight": float(weight)}
+                for name, row, weight in zip(self.names, alone, weights, strict=True)
+            },
+        }
+
+    def evidence(self, weights: NDArray, train: Samples, *, n_jobs: int | None) -> Evidence:
+        """Look for the nearest rows of the best candidates, among the training rows."""
+        total = np.where(self.valid, self.scores @ weights, -np.inf)
+        best = np.argsort(-total, axis=1, kind="stable")[:, :RERANKED]
+        total, codes, right, valid = (
+            np.take_along_axis(table, best, 1)
+            for table in (total, self.codes, self.right, self.valid)
+        )
+        known = train.take(np.flatnonzero(np.isin(train.codes, codes)))
+        nearest = NearestScorer().fit(known)
+
+        def similarity(part: slice) -> NDArray:
+            return nearest.similarity(self.validation.X[part], codes[part])
+
+        parts = map_blocks(similarity, len(codes), block=_BLOCK_ROWS, n_jobs=n_jobs)
+        return Evidence.gather(total, np.concatenate(parts), right, valid, self.validation.weight)
+
+
+def _divided(weights: NDArray, sizes: Sequence[int]) -> list[NDArray]:
+    return np.split(weights, np.cumsum(sizes)[:-1])
+
+
+def _repeated(codes: Codes) -> NDArray[np.bool_]:
+    """Which candidates of a row stand further left in it as well."""
+    order = np.argsort(codes, axis=1, kind="stable")
+    ordered = np.take_along_axis(codes, order, 1)
+    again = np.zeros(codes.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], 1)
+    return again

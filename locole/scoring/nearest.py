@@ -1,0 +1,226 @@
+"""The nearest training row of a label: rerank the best labels by their cosine similarity to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
+
+from locole.exceptions import ModelFileError
+from locole.io import saved_as
+from locole.kernels.nearest import nearest_rows
+from locole.samples import Rows, Samples
+from locole.scoring.base import Codes, LabelScorer, best_of
+from locole.scoring.weights import first_is_right, fit_weights
+
+__all__ = ["KNOTS", "RERANKED", "Evidence", "NearestScorer"]
+
+#: Labels of a row whose training rows are looked at: the best ones by their score.
+RERANKED = 8
+#: Similarities between which the curve is linear.
+KNOTS = np.array([0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0])
+#: Rows that are more similar are taken to be equal: float32 leaves cosines this close to 1.
+SAME = 1 - 1e-5
+# Rows of a label that are kept: the last. Frequent labels would take most of the time.
+_MOST = 2048
+
+
+@saved_as("scorer.nearest")
+class NearestScorer(LabelScorer):
+    r"""Rerank the best labels of a row by the similarity of the nearest training row of each.
+
+    .. math:: s'_i = a s_i + c\Big(\max_{r: y_r = i} \frac{\langle x, x_r \rangle}{\|x\| \|x_r\|}\Big)
+
+    The curve c is linear between `KNOTS`, 0 at similarity 0, and fitted to validation rows: it need not
+    rise. Where every label has one row of a kind (laws, and when each comes into force), a row that is
+    all but equal speaks *against* its label, which no sum over features can say. A label that has the
+    very row gets the curve's largest value: that is what was learnt.
+
+    As a scorer of its own it gives each label ``c(similarity)``, before the curve is fitted the
+    similarity itself.
+
+    Attributes
+    ----------
+    rows_ : CSR array of shape (n_rows, n_features)
+        Training rows of unit length, label by label; of each label the last 2,048.
+    starts_ : array of shape (n_classes + 1,)
+        Where the rows of each label begin.
+    scale_ : float
+        a.
+    curve_ : array of shape (knots,)
+        Values of c at the knots.
+
+    Examples
+    --------
+    >>> X = sp.csr_array(np.array([[1.0, 0, 0], [1, 1, 0], [0, 0, 1]]))
+    >>> scorer = NearestScorer().fit(Samples(X, np.array([0, 0, 1]), n_classes=2))
+    >>> scorer.similarity(X[:1], np.array([[0, 1]]))
+    array([[1., 0.]], dtype=float32)
+    """
+
+    name = "nearest rows"
+    stage = 2
+    _learnt: ClassVar = {
+        "rows_": sp.csr_array,
+        "starts_": np.ndarray,
+        "scale_": float,
+        "curve_": np.ndarray,
+    }
+
+    @property
+    def n_classes(self) -> int:
+        """Number of labels."""
+        return self.starts_.size - 1
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.rows_.shape[1]
+
+    def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
+        """Keep rows and their labels."""
+        self.rows_ = sp.csr_array((0, samples.X.shape[1]), dtype=np.float32)
+        self.starts_ = np.zeros(1, dtype=np.int64)
+        self.scale_, self.curve_ = 1.0, KNOTS.copy()
+        return self.partial_fit(samples)
+
+    def partial_fit(self, samples: Samples) -> Self:
+        """Keep more rows, which may have more labels."""
+        samples = samples.positive()
+        X = sp.csr_array(samples.X)
+        known = np.repeat(np.arange(self.n_classes), np.diff(self.starts_))
+        codes = np.concatenate([known, samples.codes])
+        order = np.argsort(codes, kind="stable")
+        counts = np.bincount(codes, minlength=samples.n_classes)
+        order = order[np.arange(order.size) >= np.repeat(np.cumsum(counts) - _MOST, counts)]
+        old, new = np.split(kept := np.sort(order), [np.searchsorted(kept, known.size)])
+        rows = sp.vstack([self.rows_[old], _unit(X[new - known.size])], format="csr")
+        self.rows_ = sp.csr_array(rows[np.searchsorted(kept, order)])
+        self.starts_ = np.append(0, np.cumsum(np.minimum(counts, _MOST)))
+        return self
+
+    # Score --------------------------------------------------------------------------------------
+
+    def similarity(self, X: sp.csr_array, codes: Codes) -> NDArray[np.float32]:
+        """Cosine of each row and the nearest row of each of its labels ``codes``, at least 0."""
+        X, rows = _unit(X), self.rows_
+        out = np.empty(codes.shape, dtype=np.float32)
+        room = np.zeros(X.shape[1], dtype=np.float32)
+        nearest_rows(
+            X.indptr, X.indices, X.data, self.starts_, rows.indptr, rows.indices, rows.data,
+            np.ascontiguousarray(codes), room, out,
+        )  # fmt: skip
+        return out
+
+    def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
+        """Labels with the largest value of the curve, found by looking at all."""
+        return best_of(self.all_scores(rows), k)
+
+    def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
+        """Values of the curve at the similarity of each label's nearest row."""
+        near = self.similarity(rows.csr, codes)
+        said = np.interp(near, KNOTS, self.curve_)
+        said[near > SAME] = self.curve_.max()
+        return said
+
+    def rerank(
+        self, rows: Rows, codes: Codes, scores: NDArray[np.float64]
+    ) -> tuple[Codes, NDArray[np.float64]]:
+        """Put the labels of each row, given best first, into their new order, with their new scores.
+
+        Labels after the eighth are taken to be where the curve is lowest: they keep their order, and
+        stay behind.
+        """
+        said = np.full(scores.shape, self.curve_.min())
+        said[:, :RERANKED] = self.scores_at(rows, codes[:, :RERANKED])
+        new = self.scale_ * scores + said
+        order = np.lexsort((codes, -new), axis=1)
+        return np.take_along_axis(codes, order, 1), np.take_along_axis(new, order, 1)
+
+    def _check_learnt(self) -> None:
+        rows, starts, curve = self.rows_, self.starts_, self.curve_
+        if rows.dtype != np.float32 or not np.isfinite(rows.data).all():
+            raise ModelFileError("its nearest rows are not numbers")
+        if starts.dtype != np.int64 or starts.ndim != 1 or starts.size < 1:
+            raise ModelFileError("its nearest rows have no labels")
+        if starts[0] != 0 or starts[-1] != rows.shape[0] or (np.diff(starts) < 0).any():
+            raise ModelFileError("its nearest rows and their labels do not fit together")
+        if curve.shape != KNOTS.shape or curve.dtype != np.float64 or not np.isfinite(curve).all():
+            raise ModelFileError("its curve of similarity is invalid")
+        if not (np.isfinite(self.scale_) and self.scale_ >= 0):
+            raise ModelFileError("its scores are multiplied by an invalid number")
+
+
+class Evidence(NamedTuple):
+    """The best candidates of validation rows: scores, similarities, and which one is right.
+
+    Validation rows that are also among the training rows are left out: nothing is learnt from them
+    about rows that are new.
+    """
+
+    inputs: NDArray[np.float64]
+    """First-stage score, and the share of each knot but the first; shape (rows, candidates, knots)."""
+    right: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
+    weight: NDArray | None
+
+    @classmethod
+    def gather(
+        cls,
+        totals: NDArray[np.float64],
+        near: NDArray[np.float32],
+        right: NDArray[np.bool_],
+        valid: NDArray[np.bool_],
+        weight: NDArray | None,
+    ) -> Self:
+        """Evidence from first-stage scores and similarities of the same candidates."""
+        new = ~(near > SAME).any(axis=1)
+        totals = np.where(valid, totals, 0.0)  # minus infinity before
+        inputs = np.concatenate([totals[..., None], _shares(near)], axis=-1)
+        return cls(
+            inputs[new], (right & valid)[new], valid[new], None if weight is None else weight[new]
+        )
+
+    def fit(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Scale and values of the curve that make the labels of these rows most likely."""
+        weight = None if self.weight is None else self.weight[rows]
+        return fit_weights(
+            self.inputs[rows], self.right[rows], self.valid[rows], weight, signed=KNOTS.size - 1
+        )
+
+    def counts(self) -> tuple[int, int, bool]:
+        """Rows right before and after reranking, each half by the curve of the other half.
+
+        Also whether more rows turn right than wrong by two standard deviations of a fair coin.
+        """
+        half = np.arange(len(self.inputs)) % 2
+        total = np.full(self.valid.shape, -np.inf)
+        for part in (0, 1):
+            weights = self.fit(np.flatnonzero(half != part))
+            total[half == part] = self.inputs[half == part] @ weights
+        before, after = self.right[:, 0], first_is_right(total, self.right, self.valid)
+        gained, lost = (int(np.count_nonzero(rows)) for rows in (after & ~before, before & ~after))
+        return int(before.sum()), int(after.sum()), gained - lost > 2 * (gained + lost) ** 0.5
+
+    def fit_curve(self, scorer: NearestScorer) -> None:
+        """Give the scorer the scale and the curve that all rows ask for."""
+        weights = self.fit(np.arange(len(self.inputs)))
+        scorer.scale_ = float(weights[0])
+        scorer.curve_ = np.append(0.0, weights[1:])
+
+
+def _shares(similarity: NDArray) -> NDArray[np.float64]:
+    """How much of each knot but the first is in a similarity: the curve is linear in these."""
+    share = np.eye(KNOTS.size)[1:]
+    return np.stack([np.interp(similarity, KNOTS, row) for row in share], axis=-1)
+
+
+def _unit(X: Any) -> sp.csr_array:
+    """Rows of unit length; rows of zeros stay as they are."""
+    X = sp.csr_array(X, dtype=np.float32, copy=True)
+    X.sum_duplicates()
+    return normalize(X, copy=False) if X.shape[0] else X  # which it would refuse

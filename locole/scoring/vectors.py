@@ -1,0 +1,336 @@
+"""The paper's formula as a scorer: regressors hit label vectors, a decoder finds the nearest."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from locole.decoders import Decoder, all_scores, choose_decoder, decode, near_labels, recall
+from locole.embeddings import Embedding, Explicit
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import saved_as
+from locole.regressors import TargetRegressor
+from locole.samples import Rows, Samples, take
+from locole.scoring.base import Codes, LabelScorer
+from locole.targets import Targets
+
+__all__ = ["VectorScorer", "weigh_features"]
+
+# Rows whose candidates' vectors exist at a time.
+_ROWS = 32
+# Rows on which an inexact decoder is compared with the exact one.
+_RECALL_ROWS = 512
+
+
+@saved_as("scorer.vectors")
+class VectorScorer(LabelScorer):
+    r"""Score of a label: the inner product of its vector with the point that the row is mapped to.
+
+    .. math:: s_i(x) = \mathrm{Re}\Big\langle \sum_r w_r f_r(D x), g_i \Big\rangle
+
+    with regressors f_r, fitted to the same label vectors g, and weights w_r. Because scores are linear
+    in the point, a weighted sum of regressors is decoded once. D weighs the features.
+
+    A row that the regressors map to exactly zero has told them nothing; it is scored by the mean target
+    ``prior_point_``, so by how frequent the labels are.
+
+    Parameters
+    ----------
+    regressors : dict of str to TargetRegressor
+        By name, unfitted.
+    embedding : Embedding
+        Vectors of at least as many labels as there will be.
+    decoder : str or Decoder
+        See `locole.decoders.choose_decoder`.
+    feature_power, feature_floor : float
+        In an ensemble, features are weighed by ``max(β, feature_floor) ** feature_power``, with β what a
+        scorer of an earlier stage found that each feature counts. A penalised regressor relies more on
+        features with larger weights. A power of 0 weighs all alike.
+    others_speak : bool
+        Whether other scorers say something of rows that have features: then only rows without
+        features get the prior.
+
+    Attributes
+    ----------
+    embedding_, decoder_
+        The parts in use. The embedding is another one if a regressor learns the label vectors.
+    regressors_ : dict of str to TargetRegressor
+    weights_ : list of float
+        Weight of each regressor.
+    feature_weights_ : array of shape (n_features,) or None
+    prior_point_ : array of shape (real_dim,)
+        Weighted mean of the targets.
+    weight_seen_ : float
+        Number of training rows, or the sum of their weights.
+    decoder_recall_ : float
+        1 for exact decoders; otherwise the fraction of up to 512 training rows on which the decoder
+        finds the exact answer.
+
+    Examples
+    --------
+    >>> from locole.embeddings import OneHot
+    >>> from locole.regressors import ElasticNetRegressor
+    >>> samples = Samples(np.eye(4), np.array([0, 1, 2, 2]), n_classes=3)
+    >>> scorer = VectorScorer({"elastic_net": ElasticNetRegressor()}, OneHot(3, dim=3)).fit(samples)
+    >>> scorer.candidates(Rows(np.eye(4)), k=1)[0].ravel()
+    array([0, 1, 2, 2])
+    """
+
+    name = "vectors"
+    _learnt: ClassVar = {
+        "embedding_": Embedding,
+        "decoder_": Decoder,
+        "regressors_": dict,
+        "weights_": list,
+        "feature_weights_": (np.ndarray, type(None)),
+        "prior_point_": np.ndarray,
+        "weight_seen_": float,
+        "decoder_recall_": float,
+    }
+    #: What was learnt says all; the embedding's parameter may be gigabytes of label vectors.
+    _unsaved: ClassVar = ("regressors", "embedding", "decoder")
+
+    def __init__(
+        self,
+        regressors: dict[str, TargetRegressor] | None = None,
+        embedding: Embedding | None = None,
+        *,
+        decoder: str | Decoder = "auto",
+        feature_power: float = 0.0,
+        feature_floor: float = 0.0,
+        others_speak: bool = False,
+    ) -> None:
+        self.regressors = regressors
+        self.embedding = embedding
+        self.decoder = decoder
+        self.feature_power = feature_power
+        self.feature_floor = feature_floor
+        self.others_speak = others_speak
+
+    @property
+    def n_classes(self) -> int:
+        """Number of labels."""
+        return self.embedding_.n_classes
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of features, if the regressors know it."""
+        return getattr(next(iter(self.regressors_.values())), "n_features_in_", None)
+
+    # Fit ----------------------------------------------------------------------------------------
+
+    def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
+        """Fit every regressor to the labels' vectors."""
+        regressors, embedding = self._checked()
+        if embedding.n_classes != samples.n_classes:
+            embedding = embedding.resized(samples.n_classes)
+        if any(regressor.learns_embedding for regressor in regressors.values()):
+            if len(regressors) > 1:
+                raise LocoleError(
+                    "points of several regressors can be added for the same label vectors only: take "
+                    "embedding_rate=0 for each of them."
+                )
+            # Where the vectors start from; no decoder may count on their structure.
+            embedding = Explicit(embedding.real_block(0, samples.n_classes))
+        self.decoder_ = choose_decoder(embedding, self.decoder)
+        self.feature_weights_ = self._weights_of_features(before)
+        X = weigh_features(samples.X, self.feature_weights_)
+        targets = Targets(samples.codes, embedding)
+        self.regressors_ = {
+            # A clone would have a copy of its engine, which is not the one that is running.
+            name: copy.copy(regressor).fit(X, targets, sample_weight=samples.weight)
+            for name, regressor in regressors.items()
+        }
+        self.weights_ = [1.0] * len(regressors)
+        self.embedding_ = self._learnt_embedding(embedding)
+        self.prior_point_ = Targets(samples.codes, self.embedding_).mean(samples.weight)
+        self.weight_seen_ = samples.total_weight
+        self._measure_recall(samples.X)
+        return self
+
+    def partial_fit(self, samples: Samples) -> Self:
+        """Let the regressors that count learn from more samples; new labels get the next vectors."""
+        for regressor in self.regressors_.values():
+            if not hasattr(regressor, "partial_fit"):
+                name = type(regressor).__name__
+                raise LocoleError(f"{name} cannot learn more rows: fit again with all the data.")
+        embedding = self.embedding_.resized(samples.n_classes)
+        targets = Targets(samples.codes, embedding)
+        X = weigh_features(samples.X, self.feature_weights_)
+        regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
+        for regressor, weight in zip(regressors.values(), self.weights_, strict=True):
+            if weight != 0:
+                regressor.partial_fit(X, targets, sample_weight=samples.weight)
+        self.regressors_ = regressors
+        self.embedding_ = self._learnt_embedding(embedding)
+        added = samples.total_weight
+        share = added / (self.weight_seen_ + added)
+        mean = Targets(samples.codes, self.embedding_).mean(samples.weight)
+        self.prior_point_ = (1 - share) * self.prior_point_ + share * mean
+        self.weight_seen_ += added
+        self._measure_recall(samples.X)
+        return self
+
+    def _checked(self) -> tuple[dict[str, TargetRegressor], Embedding]:
+        if not self.regressors or self.embedding is None:
+            raise LocoleError("VectorScorer needs regressors and an embedding.")
+        return self.regressors, self.embedding
+
+    def _weights_of_features(self, before: Sequence[LabelScorer]) -> NDArray[np.float32] | None:
+        """How much each feature counts, from the first scorer that knows it."""
+        known = [getattr(scorer, "feature_weights_", None) for scorer in before]
+        found = next((weights for weights in known if weights is not None), None)
+        if found is None or self.feature_power == 0:
+            return None
+        floor = np.float32(self.feature_floor)
+        return np.maximum(found, floor) ** np.float32(self.feature_power)
+
+    def _learnt_embedding(self, embedding: Embedding) -> Embedding:
+        """Embedding that points belong to: the one given, or the one that a regressor has learnt."""
+        vectors = getattr(next(iter(self.regressors_.values())), "vectors_", None)
+        return embedding if vectors is None else Explicit(vectors)
+
+    def _measure_recall(self, X: Any) -> None:
+        self.decoder_recall_ = 1.0
+        if not self.decoder_.exhaustive:
+            rows = Rows(X)
+            some = np.linspace(0, len(rows) - 1, min(len(rows), _RECALL_ROWS)).astype(np.int64)
+            Z = self.points(Rows(take(X, some)))
+            self.decoder_recall_ = recall(self.embedding_, Z, decoder=self.decoder_)
+
+    # Score --------------------------------------------------------------------------------------
+
+    def points(self, rows: Rows) -> NDArray:
+        """Points of the rows, the prior's where there is nothing to go by; shape (rows, real_dim)."""
+        return rows.once(self, lambda: self._points(rows))
+
+    def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
+        """Labels whose vectors are nearest to the points."""
+        return decode(self.embedding_, self.points(rows), k=k, decoder=self.decoder_)
+
+    def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
+        """Inner products of the points with the vectors of these labels."""
+        return _products(self.embedding_, self.points(rows), codes)
+
+    def all_scores(self, rows: Rows) -> NDArray:
+        """Inner products of the points with all vectors."""
+        return all_scores(self.embedding_, self.points(rows), self.decoder_)
+
+    def is_silent(self, rows: Rows) -> bool:
+        """Whether all points are zero."""
+        return not self.points(rows).any()
+
+    def _points(self, rows: Rows) -> NDArray:
+        X = weigh_features(rows.X, self.feature_weights_)
+        total: Any = None
+        for regressor, weight in zip(self.regressors_.values(), self.weights_, strict=True):
+            if weight != 0:
+                Z = regressor.predict(X)
+                if weight != 1:
+                    Z *= Z.dtype.type(weight)
+                total = Z if total is None else total + Z
+        if total is None:
+            total = np.zeros((len(rows), self.embedding_.real_dim), dtype=np.float32)
+        silent = np.asarray(~total.any(axis=1))
+        if self.others_speak:
+            silent &= rows.is_empty
+        if silent.any():
+            total = np.where(silent[:, None], self.prior_point_.astype(total.dtype), total)
+        return total
+
+    # Sources ------------------------------------------------------------------------------------
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the regressors."""
+        return list(self.regressors_)
+
+    def source_candidates(self, rows: Rows, k: int) -> Codes:
+        """Labels near the points of each regressor, as a scan finds them."""
+        found = [near_labels(self.embedding_, Z, k, self.decoder_) for Z in self._each(rows)]
+        return np.hstack(found)
+
+    def source_scores(self, rows: Rows, codes: Codes) -> NDArray:
+        """Scores by each regressor."""
+        found = [_products(self.embedding_, Z, codes) for Z in self._each(rows)]
+        return np.stack(found, axis=-1)
+
+    def set_source_weights(self, weights: NDArray[np.float64]) -> float:
+        """Weigh the regressors; leave out those that count for nothing."""
+        pairs = dict(zip(self.regressors_, map(float, weights), strict=True))
+        # If none counts, one is left to say how many outputs there are; its weights take no room.
+        kept = {name: weight for name, weight in pairs.items() if weight > 0}
+        kept = kept or dict(list(pairs.items())[:1])
+        self.regressors_ = {name: self.regressors_[name] for name in kept}
+        self.weights_ = list(kept.values())
+        if not any(self.weights_):
+            self.regressors_ = {name: copy.copy(part) for name, part in self.regressors_.items()}
+            for regressor in self.regressors_.values():
+                if hasattr(regressor, "clear"):
+                    regressor.clear()
+        return 1.0
+
+    def _each(self, rows: Rows) -> list[NDArray]:
+        """Points by each regressor."""
+
+        def points() -> list[NDArray]:
+            X = weigh_features(rows.X, self.feature_weights_)
+            return [regressor.predict(X) for regressor in self.regressors_.values()]
+
+        return rows.once(self, points, "each")
+
+    # Save ---------------------------------------------------------------------------------------
+
+    def _check_learnt(self) -> None:
+        embedding, weights = self.embedding_, self.feature_weights_
+        parts = list(self.regressors_.values())
+        shapes = {
+            (getattr(part, "n_outputs_", None), getattr(part, "n_features_in_", None))
+            for part in parts
+        }
+        n_features = next(iter(shapes), (None, None))[1]
+        fits = (
+            all(isinstance(part, TargetRegressor) for part in parts)
+            and len(parts) == len(self.weights_) >= 1
+            and all(isinstance(weight, float) and np.isfinite(weight) for weight in self.weights_)
+            and len(shapes) == 1
+            and shapes.pop()[0] == embedding.real_dim
+            and (weights is None or _are_weights(weights, n_features))
+            and self.prior_point_.shape == (embedding.real_dim,)
+            and self.prior_point_.dtype == np.float64
+            and self.decoder_.fits(embedding)
+        )
+        if not fits:
+            raise ModelFileError("its embedding, regressors and decoder do not fit together")
+
+
+def _products(embedding: Embedding, Z: NDArray, codes: Codes) -> NDArray[np.float64]:
+    """``Re⟨z_i, g⟩`` for the labels ``codes[i]`` of each row."""
+    out = np.empty(codes.shape)
+    for first in range(0, len(Z) if codes.size else 0, _ROWS):
+        rows = slice(first, first + _ROWS)
+        some = codes[rows]
+        G = embedding.real_rows(some.ravel()).reshape(*some.shape, -1)
+        out[rows] = np.einsum("ikj,ij->ik", G, Z[rows])
+    return out
+
+
+def weigh_features(X: Any, weights: NDArray[np.float32] | None) -> Any:
+    """X with its columns multiplied, as a CSR array; X itself without weights."""
+    if weights is None:
+        return X
+    X = sp.csr_array(X)
+    if X.shape[1] != weights.size:
+        # The regressors say it better.
+        return X
+    return sp.csr_array((X.data * weights[X.indices], X.indices, X.indptr), shape=X.shape)
+
+
+def _are_weights(weights: NDArray, n_features: int | None) -> bool:
+    is_flat = weights.dtype == np.float32 and weights.shape == (n_features,)
+    return bool(is_flat and np.isfinite(weights).all())

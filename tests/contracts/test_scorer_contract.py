@@ -1,0 +1,400 @@
+"""What every scorer promises: sorted candidates, and the same scores for every way to ask."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import words
+from same import assert_same_bits
+from sklearn.base import clone
+
+from locole import LocoleClassifier, load, scoring
+from locole.cli import main
+from locole.datasets import make_topics
+from locole.embeddings import Kerdock
+from locole.io import outline, read_model, saved_as, write_model
+from locole.io.state import _CLASSES, kind_of
+from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
+from locole.samples import Rows, Samples
+from locole.scoring import Ensemble, LabelScorer, NearestScorer, ProfileScorer, VectorScorer
+from locole.scoring.base import best_of
+
+
+@saved_as("scorer.constant_for_tests")
+class ConstantScorer(LabelScorer):
+    """Share of each label among the training rows, whatever the row: the least that a scorer has."""
+
+    name = "constant"
+    _learnt = {"counts_": np.ndarray}  # noqa: RUF012
+
+    @property
+    def n_classes(self):
+        return self.counts_.size
+
+    def fit(self, samples, *, before=()):
+        self.counts_ = np.zeros(samples.n_classes)
+        return self.partial_fit(samples)
+
+    def partial_fit(self, samples):
+        new = np.bincount(samples.codes, samples.weight, minlength=samples.n_classes)
+        self.counts_ = np.pad(self.counts_, (0, new.size - self.counts_.size)) + new
+        return self
+
+    def candidates(self, rows, k):
+        return best_of(self.all_scores(rows), k)
+
+    def scores_at(self, rows, codes):
+        return self.counts_[codes] / self.counts_.sum()
+
+
+# Few labels: all are candidates of an ensemble. The last two have the same rows, so they tie.
+X, y = words(14, n_samples=280, n_features=60)
+X = sp.csr_array(sp.vstack([X, X[y == 13]]), dtype=np.float32)
+y = np.append(y, np.full((y == 13).sum(), 14))
+N = 15
+# Rows that were learnt, and new ones.
+NEW = words(14, n_samples=300, n_features=60)[0][280:].astype(np.float32)
+ROWS = sp.csr_array(sp.vstack([X[::7], NEW]))
+EMPTY = sp.csr_array((1, 60), dtype=np.float32)
+SAMPLES = Samples(X, y, N)
+# Rows that are known, now with other labels, two of them new.
+MORE = Samples(X[:60], np.arange(60) % 3 + N - 1, N + 2)
+ROUNDING = 1e-5
+
+
+def vectors(*names, **settings):
+    known = {"elastic_net": ElasticNetRegressor(l2=1.0), "softmax": SoftmaxRegressor(epochs=2)}
+    return VectorScorer({name: known[name] for name in names}, Kerdock(N, dim=16), **settings)
+
+
+def several(**settings):
+    scorers = [vectors("elastic_net", "softmax", others_speak=True), ProfileScorer()]
+    return Ensemble([*scorers, ConstantScorer()], **settings)
+
+
+SCORERS: dict[str, LabelScorer] = {
+    "one regressor": vectors("elastic_net"),
+    "two regressors": vectors("elastic_net", "softmax"),
+    "weighted features": vectors("elastic_net", feature_power=0.5, feature_floor=0.1),
+    "profiles": ProfileScorer(),
+    "plain profiles": ProfileScorer(tune=False),
+    "nearest rows": NearestScorer(),
+    "ensemble": several(nearest=False),
+    "reranked ensemble": several(nearest=True),
+    "ensemble of one": Ensemble([vectors("elastic_net")], nearest=False),
+    "ensemble in an ensemble": Ensemble([several(nearest=True), ConstantScorer()], nearest=False),
+    "constant": ConstantScorer(),
+}
+
+
+@pytest.fixture(params=SCORERS)
+def unfitted(request):
+    return copy.deepcopy(SCORERS[request.param])
+
+
+@pytest.fixture
+def scorer(unfitted):
+    before = [ProfileScorer().fit(SAMPLES)] if unfitted.stage > 0 else []
+    return unfitted.fit(SAMPLES, before=before)
+
+
+def rows(X=ROWS):
+    """New ones each time: what a scorer has once made of them is kept."""
+    return Rows(X)
+
+
+def close(found, expected):
+    atol = ROUNDING * max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+
+
+def answers(scorer):
+    """Everything it says of the rows."""
+    codes = np.random.default_rng(0).integers(0, N, (ROWS.shape[0], 4))
+    return [
+        *scorer.candidates(rows(), N),
+        scorer.scores_at(rows(), codes),
+        scorer.all_scores(rows()),
+    ]
+
+
+def test_every_scorer_is_listed():
+    ours = {
+        cls
+        for kind, cls in _CLASSES.items()
+        if kind.startswith("scorer.") and cls.__module__.startswith("locole.scoring")
+    }
+    assert ours == {type(scorer) for scorer in SCORERS.values()} - {ConstantScorer}
+    assert ours == {getattr(scoring, name) for name in scoring.__all__} - {LabelScorer}
+
+
+def test_what_a_scorer_must_have():
+    class Half(LabelScorer):
+        name = "half"
+
+    with pytest.raises(TypeError, match="candidates"):
+        Half()
+
+
+# --- answers ---
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 11, N])
+def test_candidates_are_those_of_brute_force(scorer, k):
+    every = scorer.all_scores(rows())
+    codes, scores = scorer.candidates(rows(), k)
+    assert codes.shape == scores.shape == (ROWS.shape[0], k)
+    assert codes.dtype == np.int64
+    assert all(len(set(row)) == k for row in codes)
+    close(scores, -np.sort(-every, axis=1)[:, :k])
+    close(np.take_along_axis(every, codes, 1), scores)
+
+
+def test_candidates_are_sorted_and_ties_go_to_the_smaller_code(scorer):
+    codes, scores = scorer.candidates(rows(), N)
+    np.testing.assert_array_equal(np.lexsort((codes, -scores), axis=1), [np.arange(N)] * len(codes))
+
+
+@pytest.mark.parametrize("name", ["profiles", "plain profiles", "nearest rows", "constant"])
+def test_labels_with_the_same_rows_tie(name):
+    scorer = copy.deepcopy(SCORERS[name]).fit(SAMPLES)
+    codes, scores = scorer.candidates(rows(), N)
+    places = np.argsort(codes, axis=1)
+    np.testing.assert_array_equal(places[:, 14], places[:, 13] + 1)
+    by_code = np.take_along_axis(scores, places, 1)
+    np.testing.assert_array_equal(by_code[:, 13], by_code[:, 14])
+
+
+@pytest.mark.parametrize(
+    "name", ["one regressor", "two regressors", "profiles", "plain profiles", "nearest rows"]
+)
+def test_all_labels_tie(name):
+    scorer = copy.deepcopy(SCORERS[name]).fit(SAMPLES)
+    scorer.prior_point_ = np.zeros(16)
+    reranked = Ensemble()
+    reranked.scorers_, reranked.weights_ = [scorer, scorer], [0.5, 2.0]
+    reranked.reranker_, reranked.choice_ = NearestScorer().fit(SAMPLES), {}
+    for each in (scorer, reranked):
+        for k in (1, 5, 9, N):
+            codes, scores = each.candidates(rows(EMPTY), k)
+            np.testing.assert_array_equal(codes, [np.arange(k)])
+            assert not scores.any()
+        assert not each.all_scores(rows(EMPTY)).any()
+
+
+def test_a_row_without_features(scorer):
+    """Which of the labels that tie is the eighth, and thus reranked, is up to rounding."""
+    codes, scores = scorer.candidates(rows(EMPTY), N)
+    np.testing.assert_array_equal(np.sort(codes[0]), np.arange(N))
+    assert (np.diff(scores) <= 0).all()
+    every = scorer.all_scores(rows(EMPTY))
+    close(scores, -np.sort(-every, axis=1))
+    close(scorer.scores_at(rows(EMPTY), codes[:, :3]), scores[:, :3])
+    among = scorer.all_scores(rows(sp.csr_array(sp.vstack([ROWS, EMPTY]))))
+    close(np.sort(among[-1:], axis=1), np.sort(every, axis=1))
+    close(among[:-1], scorer.all_scores(rows()))
+
+
+def test_scores_are_the_same_for_every_way_to_ask(scorer):
+    every = scorer.all_scores(rows())
+    assert every.shape == (ROWS.shape[0], N)
+    assert every.dtype in (np.float32, np.float64)
+    assert np.isfinite(every).all()
+    codes = np.random.default_rng(0).integers(0, N, (ROWS.shape[0], 6))  # some of them repeat
+    close(scorer.scores_at(rows(), codes), np.take_along_axis(every, codes, 1))
+    assert scorer.scores_at(rows(), codes[:, :0]).shape == (ROWS.shape[0], 0)
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_both_at_once(scorer, k):
+    codes = np.random.default_rng(0).integers(0, N, (ROWS.shape[0], 6))
+    found = scorer.candidates_and_scores(rows(), k, codes)
+    assert_same_bits(found, (*scorer.candidates(rows(), k), scorer.scores_at(rows(), codes)))
+
+
+def test_the_same_rows_may_be_asked_about_again(scorer):
+    expected, same = answers(scorer), rows()
+    codes = np.random.default_rng(0).integers(0, N, (ROWS.shape[0], 4))
+    for _ in range(2):
+        found = [
+            *scorer.candidates(same, N),
+            scorer.scores_at(same, codes),
+            scorer.all_scores(same),
+        ]
+        assert_same_bits(found, expected)
+
+
+def test_rows_do_not_depend_on_each_other(scorer):
+    every = scorer.all_scores(rows())
+    _, best = scorer.candidates(rows(), 3)
+    for i in range(ROWS.shape[0]):
+        alone = ROWS[[i]]
+        close(scorer.all_scores(rows(alone))[0], every[i])
+        codes, scores = scorer.candidates(rows(alone), 3)
+        close(scores[0], best[i])
+        close(every[i, codes[0]], scores[0])
+
+
+def test_rows_may_be_dense(scorer):
+    close(scorer.all_scores(rows(ROWS.toarray())), scorer.all_scores(rows()))
+
+
+def test_silent_means_that_all_scores_are_zero(scorer):
+    for some in (EMPTY, *(ROWS[[i]] for i in range(ROWS.shape[0]))):
+        if scorer.is_silent(rows(some)):
+            assert not scorer.all_scores(rows(some)).any()
+
+
+def test_shape(scorer):
+    assert scorer.n_classes == N
+    assert scorer.n_features == (None if isinstance(scorer, ConstantScorer) else 60)
+
+
+def test_arguments_are_left_as_they_were(unfitted):
+    kept, codes, weight = X.copy(), y.copy(), np.ones(y.size)
+    unfitted.fit(Samples(X, y, N, weight))
+    asked = np.zeros((X.shape[0], 2), dtype=np.int64)
+    unfitted.candidates_and_scores(Rows(X), 3, asked)
+    assert_same_bits([X, y, weight, asked], [kept, codes, np.ones(y.size), np.zeros_like(asked)])
+
+
+# --- sources ---
+
+
+def test_sources(scorer):
+    names = scorer.sources
+    assert len(set(names)) == len(names) >= 1
+    assert all(isinstance(name, str) for name in names)
+    codes = scorer.source_candidates(rows(), 4)
+    assert codes.shape[0] == ROWS.shape[0]
+    assert ((codes >= 0) & (codes < N)).all()
+    assert scorer.source_scores(rows(), codes).shape == (*codes.shape, len(names))
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (2.0, 0.5), (0.25, 0.0)])
+def test_the_weighted_sum_of_sources_is_the_score_afterwards(scorer, weights):
+    codes = np.broadcast_to(np.arange(N), (ROWS.shape[0], N))
+    sources = scorer.source_scores(rows(), codes)
+    weights = np.array(weights[: sources.shape[-1]])
+    factor = scorer.set_source_weights(weights)
+    assert isinstance(factor, float)
+    close(factor * scorer.scores_at(rows(), codes), sources @ weights)
+    close(factor * scorer.all_scores(rows()), sources @ weights)
+
+
+# --- learning more ---
+
+
+def test_more_rows_and_labels(scorer):
+    before, twin = answers(scorer), copy.copy(scorer)
+    assert scorer.partial_fit(MORE) is scorer
+    assert scorer.n_classes == N + 2
+    every = scorer.all_scores(rows())
+    assert every.shape == (ROWS.shape[0], N + 2)
+    assert np.isfinite(every).all()
+    assert not np.array_equal(every[:, :N], before[-1])
+    codes, scores = scorer.candidates(rows(), N + 2)
+    np.testing.assert_array_equal(np.sort(codes, axis=1), [np.arange(N + 2)] * len(codes))
+    close(np.take_along_axis(every, codes, 1), scores)
+    # the copy has learnt nothing
+    assert twin.n_classes == N
+    assert_same_bits(answers(twin), before)
+
+
+def test_a_copy_learns_apart(scorer):
+    before, twin = answers(scorer), copy.copy(scorer)
+    twin.partial_fit(MORE)
+    assert scorer.n_classes == N
+    assert_same_bits(answers(scorer), before)
+
+
+# --- scikit-learn's habits, copies, files ---
+
+
+def test_constructors_only_store(unfitted):
+    parameters = unfitted.get_params(deep=False)
+    assert vars(unfitted) == parameters
+    strange = {name: object() for name in parameters}
+    assert vars(type(unfitted)(**strange)) == strange
+
+
+def test_clones_are_unfitted_and_learn_the_same(unfitted):
+    unfitted.fit(SAMPLES)
+    twin = clone(unfitted)
+    assert not [name for name in vars(twin) if name.endswith("_")]
+    assert_same_bits(answers(twin.fit(SAMPLES)), answers(unfitted))
+
+
+def test_fitting_again_forgets_the_first_fit(unfitted):
+    expected = answers(copy.deepcopy(unfitted).fit(SAMPLES))
+    unfitted.fit(Samples(X[:100, :50], y[:100], N))
+    assert_same_bits(answers(unfitted.fit(SAMPLES)), expected)
+
+
+@pytest.mark.parametrize("remake", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_copies_answer_alike(scorer, remake):
+    assert_same_bits(answers(remake(scorer)), answers(scorer))
+
+
+def test_files_hold_the_scorer_to_the_bit(scorer, tmp_path):
+    write_model(tmp_path / "m", scorer)
+    back = read_model(tmp_path / "m")
+    assert type(back) is type(scorer)
+    assert_same_bits(back, scorer)
+    assert_same_bits(answers(back), answers(scorer))
+    for each in (back, scorer):
+        each.partial_fit(MORE)
+    assert_same_bits(answers(back), answers(scorer))
+
+
+def test_whatever_fit_leaves_is_listed(scorer):
+    known = {*type(scorer)._learnt, *scorer.get_params(deep=False)}
+    assert {name for name in vars(scorer) if not name.startswith("_")} == known
+    assert kind_of(scorer).startswith("scorer.")
+
+
+def test_the_outline_names_the_class(scorer):
+    found = outline(scorer)
+    assert found.name == found.to_dict()["class"] == type(scorer).__name__
+    assert found.n_bytes > 0
+    json.dumps(found.to_dict())
+    if isinstance(scorer, Ensemble):
+        names = [found.parts[f"scorers_[{i}]"].name for i in range(len(scorer.scorers_))]
+        assert names == [type(part).__name__ for part in scorer.scorers_]
+
+
+# --- a new scorer ---
+
+
+def test_a_new_scorer_defined_in_a_test_file_alone_joins_the_default_model(tmp_path, capfd):
+    topics = make_topics(1200, 300, 30, nnz_per_row=15, noise=0.5, power=0.5)
+    classifier = LocoleClassifier(scorers=[ConstantScorer()])
+    classifier.fit(topics.X_train, topics.y_train)
+    plain = LocoleClassifier().fit(topics.X_train, topics.y_train)
+    assert list(classifier.choice_["sources"]) == [*plain.choice_["sources"], "constant"]
+    assert "constant" in str(classifier.choice_)
+    assert isinstance(classifier.scorer_["constant"], ConstantScorer)
+    # It has learnt all rows in the end, the validation rows too.
+    counts = classifier.scorer_["constant"].counts_
+    assert_same_bits(counts, np.bincount(topics.y_train, minlength=30).astype(float))
+    assert classifier.score(topics.X_test, topics.y_test) > 0.3
+
+    classifier.save(tmp_path / "m")
+    back = load(tmp_path / "m")
+    assert isinstance(back.scorer_["constant"], ConstantScorer)
+    assert back.choice_ == classifier.choice_
+    expected = classifier.decision_function(topics.X_test)
+    assert_same_bits(back.decision_function(topics.X_test), expected)
+
+    capfd.readouterr()
+    assert main(["inspect", str(tmp_path / "m")]) == 0
+    assert ": ConstantScorer" in capfd.readouterr().out
+    assert main(["inspect", str(tmp_path / "m"), "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert "constant" in found["choice"]["sources"]
+    assert "ConstantScorer" in json.dumps(found["parts"])

@@ -1,0 +1,555 @@
+"""regressor="auto": scorers are weighed on validation rows, and the best of them is not lost."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from same import assert_same_bits
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+
+from locole import LocoleClassifier, load
+from locole.datasets import make_topics
+from locole.exceptions import LocoleError
+from locole.regressors import ElasticNetRegressor, MLPRegressor, SoftmaxRegressor
+from locole.samples import Rows, Samples
+from locole.scoring import Ensemble, ProfileScorer, VectorScorer
+from locole.scoring.vectors import weigh_features
+
+
+def loud_themes(*, seed: int, n_samples: int = 2400):
+    """A few words of the label among sixty loud ones of a theme that has nothing to do with it.
+
+    Labels and themes share their words: a regression learns to subtract the theme, but profiles,
+    whatever a word counts in them, can only add up.
+    """
+    rng, fixed = np.random.default_rng(seed), np.random.default_rng(99)
+    y = np.arange(n_samples) % 60
+    own, themes = (
+        np.array(
+            [np.isin(np.arange(300), fixed.choice(300, size, replace=False)) for _ in range(n)]
+        )
+        for n, size in ((60, 12), (20, 60))
+    )
+    heard = rng.random((n_samples, 300)) < 0.6
+    rows = own[y] * heard + 3 * themes[rng.integers(0, 20, n_samples)]
+    return sp.csr_array(rows.astype(np.float32)), y
+
+
+def many_small_topics():
+    """Two rows for each of many labels: too few for a regression with 512 outputs."""
+    return make_topics(4000, 600, 2000, nnz_per_row=12, noise=0.3, power=0.0, test_size=400)
+
+
+def topics(**options):
+    return make_topics(1200, 300, 30, nnz_per_row=15, noise=0.5, power=0.5, **options)
+
+
+DATA = topics()
+X, y = DATA.X_train, DATA.y_train
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return LocoleClassifier().fit(X, y)
+
+
+def without_profiles(classifier):
+    classifier = copy.copy(classifier)
+    vectors = classifier.scorer_["vectors"]
+    classifier.scorer_ = copy.copy(classifier.scorer_)
+    classifier.scorer_.scorers_, classifier.scorer_.weights_ = [vectors], [1.0]
+    return classifier
+
+
+def profile_weight(classifier):
+    """Weight of the profiles beside the vectors, whose weight is 1."""
+    (first, weight), (second, found) = zip(
+        classifier.scorer_.scorers_, classifier.scorer_.weights_, strict=True
+    )
+    assert isinstance(first, VectorScorer)
+    assert isinstance(second, ProfileScorer)
+    assert weight == 1
+    return found
+
+
+def regressor_types(classifier):
+    return [type(part) for part in classifier.scorer_["vectors"].regressors_.values()]
+
+
+# --- the choice ---
+
+
+def test_squared_loss_is_found_to_be_best():
+    (X, y), (X_test, y_test) = loud_themes(seed=0), loud_themes(seed=1)
+    auto = LocoleClassifier().fit(X, y)
+    alone = LocoleClassifier(regressor="elastic_net").fit(X, y)
+    profiles = ProfileScorer(tune=False).fit(Samples(X, y, 60)).candidates(Rows(X_test), 1)[0][:, 0]
+    assert (profiles == y_test).mean() < 0.2
+    assert alone.score(X_test, y_test) > 0.8
+    assert auto.score(X_test, y_test) > alone.score(X_test, y_test) - 0.02
+    agree = without_profiles(auto).predict(X_test) == auto.predict(X_test)
+    assert agree.mean() > 0.97
+
+
+def test_profiles_are_found_to_be_best():
+    data = many_small_topics()
+    auto = LocoleClassifier().fit(data.X_train, data.y_train)
+    alone = LocoleClassifier(regressor="elastic_net").fit(data.X_train, data.y_train)
+    first = auto.scorer_["profiles"].candidates(Rows(data.X_test), 1)[0][:, 0]
+    best = (first == data.y_test).mean()
+    assert best > alone.score(data.X_test, data.y_test) + 0.1
+    assert auto.score(data.X_test, data.y_test) > best - 0.02
+    assert without_profiles(auto).score(data.X_test, data.y_test) < best - 0.05
+    assert profile_weight(auto) > 0
+    assert len(auto.scorer_["vectors"].regressors_) == 1  # too few rows a label for the softmax
+
+
+def test_the_best_part_is_not_lost(fitted):
+    scores = [
+        LocoleClassifier(regressor=name).fit(X, y).score(DATA.X_test, DATA.y_test)
+        for name in ("elastic_net", "softmax")
+    ]
+    assert fitted.score(DATA.X_test, DATA.y_test) > max(scores) - 0.03
+
+
+def test_it_says_what_it_chose(fitted):
+    choice = fitted.choice_
+    assert list(choice) == ["validation_rows", "accuracy", "sources", "nearest"]
+    assert choice["validation_rows"] == 120
+    names = ["elastic_net", "softmax", "profiles", "tuned profiles"]
+    assert list(choice["sources"]) == names
+    assert 0 < choice["accuracy"] <= 1
+    assert all(0 <= source["accuracy"] <= 1 for source in choice["sources"].values())
+    weights = [source["weight"] for source in choice["sources"].values()]
+    assert all(weight >= 0 for weight in weights)
+    assert weights[:2] == fitted.scorer_["vectors"].weights_
+    np.testing.assert_allclose(sum(weights[2:]), profile_weight(fitted), rtol=1e-12)
+    assert choice["nearest"]["used"] == (fitted.scorer_.reranker_ is not None)
+
+
+def test_it_says_in_one_line_what_it_chose(fitted):
+    line = str(fitted.choice_)
+    assert "\n" not in line
+    accuracy = 100 * fitted.choice_["accuracy"]
+    assert line.startswith(f"accuracy on 120 validation rows: {accuracy:.1f} % (elastic_net ")
+    for name, source in fitted.choice_["sources"].items():
+        said = f"{name} {100 * source['accuracy']:.1f} %, weight {source['weight']:.3g}"
+        assert said in line
+    assert "; reranking by nearest rows puts " in line
+
+
+def test_the_parts_have_learnt_all_rows(fitted):
+    vectors = fitted.scorer_["vectors"]
+    elastic_net, softmax = vectors.regressors_.values()
+    assert isinstance(elastic_net, ElasticNetRegressor)
+    assert isinstance(softmax, SoftmaxRegressor)
+    assert softmax.rows_seen_ == 1200
+    weighed = weigh_features(X, vectors.feature_weights_)
+    whole = ElasticNetRegressor(l2=elastic_net.l2_).fit(weighed, np.zeros((1200, 1)))
+    np.testing.assert_allclose(elastic_net.curvature_, whole.curvature_, rtol=1e-5)
+    prior = vectors.embedding_.real_rows(y).mean(axis=0)
+    np.testing.assert_allclose(vectors.prior_point_, prior, atol=1e-6)
+    assert vectors.weight_seen_ == 1200
+    member = sp.csr_array((np.ones(1200), (y, np.arange(1200))))
+    np.testing.assert_allclose(
+        fitted.scorer_["profiles"].sums_.toarray(), (member @ X).toarray().T, rtol=1e-5, atol=1e-6
+    )
+
+
+def test_verbose_prints_the_line(capsys):
+    classifier = LocoleClassifier(verbose=1).fit(X, y)
+    printed = capsys.readouterr()
+    assert classifier.choice_
+    assert str(classifier.choice_) in printed.err.splitlines()
+    assert printed.out == ""
+
+
+# --- when there is little to choose from ---
+
+
+@pytest.mark.parametrize("part", [(slice(None, 999), slice(None)), (slice(None), slice(None, 256))])
+def test_small_problems_are_the_elastic_nets_alone(part):
+    rows, columns = part
+    some, labels = X[rows][:, columns], y[rows]
+    auto = LocoleClassifier().fit(some, labels)
+    plain = LocoleClassifier(regressor="elastic_net").fit(some, labels)
+    assert isinstance(auto.regressor_, ElasticNetRegressor)
+    assert isinstance(auto.scorer_, VectorScorer)
+    assert auto.choice_ == {}
+    assert str(auto.choice_) == ""
+    assert_same_bits(auto.decision_function(some), plain.decision_function(some))
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [(None, Ensemble), (np.ones(1000), Ensemble), (np.arange(1000.0), VectorScorer)],
+)
+def test_rows_of_weight_zero_are_not_counted(weight, expected):
+    samples = Samples(np.ones((1000, 257)), np.arange(1000) % 7, 7, weight)
+    assert type(LocoleClassifier()._plan().scorer(samples)) is expected
+
+
+def test_negative_features_have_no_profiles():
+    signed = X.copy()
+    signed.data[7] *= -1
+    auto = LocoleClassifier().fit(signed, y)
+    with pytest.raises(KeyError, match="profiles"):
+        auto.scorer_["profiles"]
+    assert list(auto.choice_["sources"]) == ["elastic_net", "softmax"]
+    assert isinstance(auto.scorer_, Ensemble)
+    assert auto.scorer_.weights_ == [1.0]
+    labels, scores = auto.predict_topk(signed, k=30)
+    np.testing.assert_array_equal(labels[:, 0], auto.predict(signed))
+    np.testing.assert_allclose(scores[:, 0], auto.decision_function(signed).max(axis=1), rtol=1e-5)
+
+
+def test_few_rows_for_each_label_leave_the_softmax_out():
+    auto = LocoleClassifier().fit(X, np.arange(1200) % 130)
+    assert regressor_types(auto) == [ElasticNetRegressor]
+    assert "softmax" not in auto.choice_["sources"]
+
+
+def test_every_label_has_one_row():
+    """No label of a validation row was seen before: there is nothing to go by, but all is learnt."""
+    rows = make_topics(1000, 900, 1000, nnz_per_row=20, noise=0.1, power=0.0, test_size=1).X_train
+    auto = LocoleClassifier().fit(rows, np.arange(1000))
+    assert np.isfinite(auto.predict_topk(rows)[1]).all()
+    assert auto.score(rows, np.arange(1000)) > 0.9
+
+
+def test_rows_without_features():
+    empty = sp.csr_array((1000, 300), dtype=np.float32)
+    labels = np.repeat([3, 5, 9], [700, 200, 100])
+    auto = LocoleClassifier().fit(empty, labels)
+    assert (auto.predict(empty) == 3).all()
+    half = sp.csr_array(sp.vstack([X, empty[:200]]))
+    auto = LocoleClassifier().fit(half, np.concatenate([y, labels[:200]]))
+    assert np.isfinite(auto.predict_topk(empty)[1]).all()
+
+
+def test_two_labels():
+    auto = LocoleClassifier().fit(X, y % 2)
+    difference = auto.decision_function(X)
+    assert difference.shape == (1200,)
+    np.testing.assert_array_equal(auto.predict(X), (difference > 0).astype(int))
+
+
+@pytest.mark.parametrize("options", [{"embedding": "nelson"}, {"embedding": "gaussian", "dim": 24}])
+def test_other_embeddings(options):
+    auto = LocoleClassifier(**options).fit(X, y)
+    assert "profiles" in auto.choice_["sources"]
+    assert auto.score(DATA.X_test, DATA.y_test) > 0.5
+
+
+# --- the same bits ---
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_threads_change_no_bit(fitted, n_jobs):
+    other = LocoleClassifier(n_jobs=n_jobs).fit(X, y)
+    assert other.choice_ == fitted.choice_
+    assert_same_bits(other.decision_function(X), fitted.decision_function(X))
+    for a, b in zip(other.predict_topk(X), fitted.predict_topk(X), strict=True):
+        assert_same_bits(a, b)
+
+
+def test_seeds(fitted):
+    again = LocoleClassifier().fit(X, y)
+    other = LocoleClassifier(random_state=1).fit(X, y)
+    assert_same_bits(again.decision_function(X), fitted.decision_function(X))
+    assert other.choice_ != fitted.choice_
+
+
+def test_forms_of_x(fitted):
+    expected = fitted.predict(X)
+    for form in (X.toarray(), sp.csc_array(X), X.astype(np.float64)):
+        assert (LocoleClassifier().fit(form, y).predict(form) == expected).mean() > 0.99
+
+
+@pytest.mark.parametrize("remake", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies(fitted, remake):
+    twin = remake(fitted)
+    assert_same_bits(twin.decision_function(X), fitted.decision_function(X))
+    twin.partial_fit(X[:40], y[:40])
+    assert twin.scorer_["profiles"] is not fitted.scorer_["profiles"]
+    assert fitted.scorer_["vectors"].weight_seen_ == 1200
+    assert repr(clone(twin)) == repr(clone(fitted))
+
+
+def test_files_hold_the_model_to_the_bit(tmp_path):
+    before = LocoleClassifier("kerdock", dim=64).fit(X, y)
+    before.save(tmp_path / "m")
+    after = load(tmp_path / "m")
+    new = np.where(y % 7 == 0, y + 100, y)
+    for learn_more in (False, True):
+        if learn_more:
+            before.partial_fit(X[:300], new[:300])
+            after.partial_fit(X[:300], new[:300])
+        assert after.choice_ == before.choice_
+        assert_same_bits(after.decision_function(X), before.decision_function(X))
+        for a, b in zip(after.predict_topk(X), before.predict_topk(X), strict=True):
+            assert_same_bits(a, b)
+
+
+# --- one order for all methods ---
+
+
+def check_order(classifier, rows, k):
+    """Labels by falling score, as `decision_function` has them, but for gaps of rounding."""
+    labels, scores = classifier.predict_topk(rows, k=k)
+    every = classifier.decision_function(rows)
+    ours = np.take_along_axis(every, np.searchsorted(classifier.classes_, labels), 1)
+    size = np.abs(every).max()
+    np.testing.assert_allclose(scores, ours, atol=1e-5 * size)
+    assert (np.diff(scores, axis=1) <= 0).all()
+    best = -np.sort(-every, axis=1)[:, :k]
+    np.testing.assert_allclose(scores, best, atol=1e-5 * size)
+    assert all(len(set(row)) == k for row in labels)
+    np.testing.assert_array_equal(classifier.predict(rows), labels[:, 0])
+
+
+@pytest.mark.parametrize("k", [1, 5, 30])
+def test_topk_follows_the_scores_of_all_labels(fitted, k):
+    check_order(fitted, DATA.X_test, k)
+
+
+# --- sample weights ---
+
+
+def test_rows_of_weight_zero_are_absent():
+    weight = np.random.default_rng(0).integers(0, 8, 1200).astype(float)
+    there = np.flatnonzero(weight)
+    whole = LocoleClassifier().fit(X, y, sample_weight=weight)
+    part = LocoleClassifier().fit(X[there], y[there], sample_weight=weight[there])
+    assert whole.choice_ == part.choice_ != {}
+    assert whole.scorer_["vectors"].weight_seen_ == part.scorer_["vectors"].weight_seen_
+    np.testing.assert_allclose(whole.decision_function(X), part.decision_function(X), rtol=1e-5)
+
+
+def test_nearly_all_weights_are_zero():
+    many = sp.csr_array(sp.vstack([X] * 10))
+    labels = np.tile(y, 10)
+    weight = np.zeros(12_000)
+    weight[:1100] = 1
+    auto = LocoleClassifier().fit(many, labels, sample_weight=weight)
+    assert auto.choice_["validation_rows"] == 110
+    weight[90:] = 0
+    auto = LocoleClassifier().fit(many, labels, sample_weight=weight)
+    assert auto.choice_ == {}
+
+
+def test_heavier_rows_win():
+    twice, both = sp.csr_array(sp.vstack([X, X])), np.concatenate([y, (y + 1) % 30])
+    weight = np.repeat([1.0, 10.0], 1200)
+    auto = LocoleClassifier().fit(twice, both, sample_weight=weight)
+    assert auto.score(X, (y + 1) % 30) > 0.6
+
+
+# --- learning more ---
+
+
+def test_new_labels_after_the_choice():
+    old = y < 22
+    auto = LocoleClassifier("kerdock", dim=64).fit(X[old], y[old])
+    before = auto.embedding_.rows(np.arange(22))
+    choice = auto.choice_
+    assert choice
+    auto.partial_fit(X[~old], y[~old])
+    np.testing.assert_array_equal(auto.classes_, np.arange(30))
+    assert_same_bits(auto.embedding_.rows(np.arange(22)), before)
+    assert auto.scorer_["profiles"].sums_.shape == (300, 30)
+    assert auto.choice_ == choice
+    new = DATA.y_test >= 22
+    assert auto.score(DATA.X_test[new], DATA.y_test[new]) > 0.3
+    assert auto.score(DATA.X_test, DATA.y_test) > 0.6
+    check_order(auto, DATA.X_test, 5)
+
+
+def test_learning_more_does_not_touch_a_copy(fitted):
+    twin = copy.copy(fitted)
+    expected = fitted.decision_function(X)
+    twin.partial_fit(X[:100], y[:100])
+    assert_same_bits(fitted.decision_function(X), expected)
+    assert not np.array_equal(twin.decision_function(X), expected)
+
+
+def test_negative_features_are_refused_later_on(fitted):
+    expected = fitted.decision_function(X)
+    with pytest.raises(LocoleError, match="label profiles need features that are not negative"):
+        fitted.partial_fit(-X[:100], y[:100])
+    assert fitted.scorer_["vectors"].weight_seen_ == 1200
+    assert_same_bits(fitted.decision_function(X), expected)
+
+
+@pytest.mark.parametrize("moment", ["fit", "source_scores", "partial_fit"])
+def test_an_interrupted_fit_leaves_the_old_model(fitted, moment, monkeypatch):
+    expected, kept = fitted.decision_function(X), dict(vars(fitted))
+
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProfileScorer, moment, stop)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X[:1100], y[:1100])
+    monkeypatch.undo()
+    assert vars(fitted) == kept
+    assert_same_bits(fitted.decision_function(X), expected)
+
+
+def test_a_regressor_that_counts_for_nothing_takes_no_room(tmp_path):
+    """Labels with two rows each and features of their own: the profiles decide alone."""
+    rng = np.random.default_rng(0)
+    n_classes = 700
+    own = rng.integers(0, 4000, (n_classes, 6))
+    labels = np.tile(np.arange(n_classes), 3)
+    columns = np.hstack([own[labels], rng.integers(0, 4000, (labels.size, 6))])
+    shown = rng.random(columns.shape) < 0.6
+    rows = np.repeat(np.arange(labels.size), 12)[shown.ravel()]
+    some = sp.csr_array(
+        (np.ones(rows.size, dtype=np.float32), (rows, columns.ravel()[shown.ravel()])),
+        shape=(labels.size, 4000),
+    )
+    classifier = LocoleClassifier("gold", dim=32).fit(some, labels)
+    vectors = classifier.scorer_["vectors"]
+    vectors.set_source_weights(np.zeros(len(vectors.regressors_)))
+    assert vectors.weights_ == [0.0]
+    assert sp.issparse(classifier.regressor_.coef_)
+    assert classifier.regressor_.coef_.nnz == 0
+    before = classifier.predict_topk(some, k=3)
+    classifier.save(tmp_path / "model")
+    after = load(tmp_path / "model").predict_topk(some, k=3)
+    np.testing.assert_array_equal(before[0], after[0])
+    np.testing.assert_array_equal(before[1], after[1])
+    classifier.partial_fit(some[:50], labels[:50])
+    assert classifier.regressor_.coef_.nnz == 0
+
+
+# --- which regressors ---
+
+
+def kinds(X, n_rows, n_classes):
+    """Regressors that are planned for so many rows like those of X."""
+    numbers = np.arange(n_rows)
+    samples = Samples(X[numbers % X.shape[0]], numbers % n_classes, n_classes)
+    return list(LocoleClassifier()._plan()._regressors(samples))
+
+
+@pytest.mark.parametrize(
+    ("rows_per_label", "expected"),
+    [(9, ["elastic_net"]), (10, ["elastic_net", "softmax"]),
+     (99, ["elastic_net", "softmax"]), (100, ["softmax"])],
+)  # fmt: skip
+def test_rows_per_label_decide_which_regressors_are_fitted(rows_per_label, expected):
+    texts = sp.csr_array(np.eye(20))
+    assert kinds(texts, 7 * rows_per_label, 7) == expected
+
+
+@pytest.mark.parametrize("X", [-np.eye(20), np.ones((20, 20)), np.zeros((20, 20))])
+def test_squared_loss_stays_where_features_are_not_those_of_texts(X):
+    assert kinds(sp.csr_array(X), 700, 7) == ["elastic_net", "softmax"]
+
+
+def test_many_rows_for_each_label():
+    data = make_topics(1300, 300, 12, nnz_per_row=15, noise=0.5, test_size=300)
+    auto = LocoleClassifier().fit(data.X_train, data.y_train)
+    assert regressor_types(auto) == [SoftmaxRegressor]
+    assert "elastic_net" not in auto.choice_["sources"]
+    alone = LocoleClassifier(regressor="elastic_net").fit(data.X_train, data.y_train)
+    scores = [model.score(data.X_test, data.y_test) for model in (auto, alone)]
+    assert scores[0] > scores[1] - 0.02
+
+
+# --- profiles beside another regressor ---
+
+
+def test_profiles_are_added_to_a_named_regressor():
+    both = LocoleClassifier(regressor="softmax", profiles=True).fit(X, y)
+    alone = LocoleClassifier(regressor="softmax").fit(X, y)
+    assert isinstance(both.scorer_, Ensemble)
+    assert regressor_types(both) == [SoftmaxRegressor]
+    assert profile_weight(both) > 0
+    assert next(iter(both.choice_["sources"])) == "softmax"
+    assert isinstance(alone.scorer_, VectorScorer)
+    assert alone.choice_ == {}
+    found = (both.score(DATA.X_test, DATA.y_test), alone.score(DATA.X_test, DATA.y_test))
+    assert found[0] > found[1] - 0.02
+
+
+def test_networks_have_profiles():
+    both = LocoleClassifier(regressor="mlp").fit(X, y)
+    assert profile_weight(both) > 0
+    assert next(iter(both.choice_["sources"])) == "mlp"
+    for network in (MLPRegressor("labels", hidden=16, epochs=1), MLPRegressor(epochs=1)):
+        assert profile_weight(LocoleClassifier(regressor=network).fit(X, y)) > 0
+        alone = LocoleClassifier(regressor=network, profiles=False).fit(X, y)
+        assert isinstance(alone.scorer_, VectorScorer)
+    for alone in (
+        LocoleClassifier(regressor="mlp", profiles=False).fit(X, y),
+        LocoleClassifier(regressor="mlp").fit(-X, y),
+        LocoleClassifier(regressor="mlp").fit(X[:200], y[:200]),
+    ):
+        assert isinstance(alone.scorer_, VectorScorer)
+        assert isinstance(alone.regressor_, MLPRegressor)
+
+
+def test_profiles_are_weighed_beside_vectors_that_are_learnt():
+    """Points belong to these: by the vectors that the network began with they would say nothing."""
+    network = MLPRegressor(
+        loss="softmax", hidden=64, epochs=8, learning_rate=0.02, skip=False, embedding_rate=3.0
+    )
+    both = LocoleClassifier("gaussian", dim=32, regressor=network, profiles=True).fit(X, y)
+    assert_same_bits(both.embedding_.real_block(0, 30), both.regressor_.vectors_)
+    assert both.scorer_["vectors"].weights_[0] > 0
+    both.partial_fit(X[:100], y[:100])
+    assert_same_bits(both.embedding_.real_block(0, 30), both.regressor_.vectors_)
+    alone = without_profiles(both)
+    assert alone.score(DATA.X_test, DATA.y_test) > 0.5
+    found = (both.score(DATA.X_test, DATA.y_test), alone.score(DATA.X_test, DATA.y_test))
+    assert found[0] > found[1] - 0.02
+
+
+def test_a_regressor_of_ones_own_is_named_by_its_class():
+    own = ElasticNetRegressor(l2=0.5)
+    both = LocoleClassifier(regressor=own, profiles=True).fit(X, y)
+    assert next(iter(both.choice_["sources"])) == "ElasticNetRegressor"
+
+
+def test_without_profiles_the_linear_models_are_weighed_alone():
+    plain = LocoleClassifier(profiles=False).fit(X, y)
+    assert [type(scorer) for scorer in plain.scorer_.scorers_] == [VectorScorer]
+    assert plain.scorer_["vectors"].feature_weights_ is None
+    assert list(plain.choice_["sources"]) == ["elastic_net", "softmax"]
+
+
+def test_a_sum_with_profiles_is_saved_and_learns_more(tmp_path):
+    both = LocoleClassifier(regressor="elastic_net", profiles=True).fit(X[:1100], y[:1100])
+    both.partial_fit(X[1100:], y[1100:])
+    both.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.profiles is True
+    assert_same_bits(again.decision_function(X), both.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows", "message"),
+    [
+        ({"profiles": "yes"}, X, "profiles must be True, False or 'auto', not 'yes'"),
+        ({"regressor": Ridge()}, X, "needs a regressor of locole's own"),
+        ({}, X[:, :256], "needs 1,000 rows and 257 features"),
+        ({}, -X, "profiles=True needs features that are not negative"),
+    ],
+    ids=["value", "foreign", "few", "negative"],
+)
+def test_profiles_that_cannot_be_had_are_refused(settings, rows, message):
+    with pytest.raises(LocoleError, match=message):
+        LocoleClassifier(**{"profiles": True, **settings}).fit(rows, y)
+
+
+def test_profiles_do_not_begin_with_a_part_of_the_labels():
+    with pytest.raises(LocoleError, match="a first fit with all labels"):
+        LocoleClassifier(profiles=True).partial_fit(X, y)

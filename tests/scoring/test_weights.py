@@ -1,0 +1,156 @@
+"""Weights of sources are optimal for their likelihood, which is written down from its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from locole.scoring.weights import first_is_right, fit_weights
+
+
+def trial(seed: int, n_sources: int = 2, n_rows: int = 60, n_candidates: int = 7):
+    """Sources of different quality and scale; a label that is found in most rows."""
+    rng = np.random.default_rng(seed)
+    right = np.zeros((n_rows, n_candidates), dtype=bool)
+    right[np.arange(n_rows), rng.integers(0, n_candidates, n_rows)] = True
+    right[::9] = False
+    quality = rng.uniform(-0.3, 1.5, n_sources)
+    scale = 10.0 ** rng.integers(-3, 4, n_sources)
+    noise = rng.standard_normal((n_rows, n_candidates, n_sources))
+    valid = rng.random(right.shape) < 0.9
+    valid |= right
+    return (right[..., None] * quality + noise) * scale, right, valid
+
+
+def loss_of(weights, scores, right, valid):
+    """Mean −log p of the right candidate over the rows that have it, from the definition."""
+    total, n = 0.0, 0
+    for s, r, v in zip(scores @ np.asarray(weights), right, valid, strict=True):
+        if (r & v).any():
+            total += np.log(np.exp(s[v] - s[v].max()).sum()) + s[v].max() - s[r & v][0]
+            n += 1
+    return total / n
+
+
+@given(seed=st.integers(0, 2**32 - 1), n_sources=st.integers(1, 3))
+def test_weights_are_optimal_and_never_negative(seed, n_sources):
+    """As good as scipy's best from several places, and as every point of a grid around."""
+    scores, right, valid = trial(seed, n_sources)
+    weights = fit_weights(scores, right, valid)
+    assert weights.shape == (n_sources,)
+    assert (weights >= 0).all()
+    found = loss_of(weights, scores, right, valid)
+    unit = 1 / scores[valid].std(axis=0)
+    for start in (0.0, 0.1, 2.0):
+        best = minimize(
+            lambda w: loss_of(w * unit, scores, right, valid),
+            np.full(n_sources, start),
+            method="L-BFGS-B",
+            bounds=[(0, None)] * n_sources,
+        )
+        assert found <= best.fun + 1e-4
+    for factor in (0.0, 0.5, 0.9, 1.1, 2.0):
+        assert found <= loss_of(factor * weights, scores, right, valid) + 1e-5
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_weights_on_a_grid(seed):
+    scores, right, valid = trial(seed)
+    unit = 1 / scores[valid].std(axis=0)
+    found = loss_of(fit_weights(scores, right, valid), scores, right, valid)
+    grid = [(a, b) for a in np.linspace(0, 3, 7) for b in np.linspace(0, 3, 7)]
+    assert found <= min(loss_of(g * unit, scores, right, valid) for g in grid) + 1e-5
+
+
+@given(seed=st.integers(0, 2**32 - 1), source=st.integers(0, 1), factor=st.sampled_from([1e-6, 50]))
+def test_the_unit_of_a_source_does_not_matter(seed, source, factor):
+    scores, right, valid = trial(seed)
+    plain = fit_weights(scores, right, valid)
+    scores[..., source] *= factor
+    scaled = fit_weights(scores, right, valid)
+    expected = plain / np.where(np.arange(2) == source, factor, 1.0)
+    np.testing.assert_allclose(scaled, expected, rtol=1e-3, atol=1e-3 * expected.max() + 1e-12)
+
+
+def test_a_source_that_misleads_gets_no_weight():
+    scores, right, valid = trial(0)
+    scores[..., 0] = 3.0 * right + 0.5 * np.random.default_rng(1).standard_normal(right.shape)
+    scores[..., 1] = -1.0 * right + np.random.default_rng(2).standard_normal(right.shape)
+    good, bad = fit_weights(scores, right, valid)
+    assert good > 0
+    assert bad == 0
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_sources_of_either_sign_have_a_slight_penalty(seed):
+    """The optimum of the mean loss and half a thousandth of their weights' squares."""
+    scores, right, valid = trial(seed, 3)
+    unit = 1 / scores[valid].std(axis=0)
+    found = fit_weights(scores, right, valid, signed=2)
+    assert found[0] >= 0
+
+    def objective(weights):
+        penalty = 5e-4 * np.square(weights[1:]).sum()
+        return loss_of(weights * unit, scores, right, valid) + penalty
+
+    best = minimize(
+        objective, np.zeros(3), method="L-BFGS-B", bounds=[(0, None), (None, None), (None, None)]
+    )
+    assert objective(found / unit) <= best.fun + 1e-4
+
+
+def test_a_source_that_misleads_may_count_negatively():
+    scores, right, valid = trial(0)
+    scores[..., 1] = -1.0 * right + np.random.default_rng(2).standard_normal(right.shape)
+    good, bad = fit_weights(scores, right, valid, signed=1)
+    assert good >= 0
+    assert bad < -0.3
+
+
+def test_no_row_has_its_label_among_the_candidates():
+    scores, right, valid = trial(0)
+    np.testing.assert_array_equal(fit_weights(scores, right & False, valid), [1, 1])
+    np.testing.assert_array_equal(fit_weights(scores, right, valid & ~right), [1, 1])
+    np.testing.assert_array_equal(fit_weights(scores, right & False, valid, signed=1), [1, 0])
+
+
+@pytest.mark.parametrize("constant", [0.0, 5.0])
+def test_a_source_that_says_nothing(constant):
+    scores, right, valid = trial(3)
+    alone = fit_weights(scores[..., :1], right, valid)
+    scores[..., 1] = constant
+    weights = fit_weights(scores, right, valid)
+    assert np.isfinite(weights).all()
+    np.testing.assert_allclose(weights[0], alone[0], rtol=1e-3)
+
+
+def test_labels_that_are_always_first_give_finite_weights():
+    """The loss has no minimum: some large weight will do."""
+    _, right, valid = trial(4)
+    scores = np.stack([right * 1.0, right * 2.0], axis=-1)
+    weights = fit_weights(scores, right, valid)
+    assert np.isfinite(weights).all()
+    assert (weights > 0).any()
+    assert loss_of(weights, scores, right, valid) < 1e-2
+
+
+def test_a_weight_of_a_row_is_a_number_of_copies():
+    scores, right, valid = trial(5)
+    times = np.random.default_rng(0).integers(0, 4, len(right))
+    weighted = fit_weights(scores, right, valid, times.astype(float))
+    copied = fit_weights(*(np.repeat(table, times, axis=0) for table in (scores, right, valid)))
+    np.testing.assert_allclose(weighted, copied, rtol=1e-2, atol=1e-3 * copied.max())
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_first_is_right(seed):
+    scores, right, valid = trial(seed, 1)
+    valid[:, 0] = True
+    expected = [
+        bool(r[max(np.flatnonzero(v), key=lambda j: s[j])])
+        for s, r, v in zip(scores[..., 0], right, valid, strict=True)
+    ]
+    np.testing.assert_array_equal(first_is_right(scores[..., 0], right, valid), expected)
