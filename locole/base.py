@@ -24,7 +24,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, write_model
 from locole.labels import codes_of, extended
 from locole.parallel.blocks import map_blocks, n_threads
-from locole.samples import Rows, Samples, take
+from locole.samples import Rows, Samples, checked_rows, take, tidy
 
 __all__ = ["LabelClassifier"]
 
@@ -106,7 +106,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             # Many labels with one row each are what these classifiers are for.
             warnings.filterwarnings("ignore", message="The number of unique classes is greater")
             check_classification_targets(y)
-        return X, np.asarray(y)
+        return tidy(X), np.asarray(y)
 
     # Answers ------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _checked_rows(self, X: Any) -> Any:
         if self._takes_any_rows:
             return X.tocsr() if hasattr(X, "tocsr") else X
-        return validate_data(self, X, accept_sparse="csr", dtype=list(self._dtypes), reset=False)
+        return checked_rows(self, X, dtype=list(self._dtypes), reset=False)
 
     # Save ---------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, validate_data
 
-__all__ = ["Rows", "Samples", "split_rows", "take"]
+__all__ = ["Rows", "Samples", "checked_rows", "split_rows", "take", "tidy"]
 
 T = TypeVar("T")
 
@@ -131,3 +131,20 @@ class Rows:
 def take(X: Any, rows: Any) -> Any:
     """Some rows of an array, a sparse matrix, a data frame or a list."""
     return X[rows] if sp.issparse(X) else _safe_indexing(X, rows)
+
+
+def checked_rows(estimator: Any, X: Any, *, dtype: Any, reset: bool = True) -> Any:
+    """Rows as scikit-learn checks them, and tidy."""
+    return tidy(validate_data(estimator, X, accept_sparse="csr", dtype=dtype, reset=reset))
+
+
+def tidy(X: Any) -> Any:
+    """Sparse rows sorted and without duplicate entries; the caller's arrays stay as they are.
+
+    Most of scipy's methods tidy in place where they need it, and arrays are shared by all matrices that
+    are made of one another without a copy.
+    """
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X

@@ -16,6 +16,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from untouched import FORMS as CALLERS_FORMS
+from untouched import arrays_of, assert_untouched
 
 from locole import LocoleClassifier
 from locole.embeddings import Explicit, Kerdock
@@ -75,12 +77,27 @@ def test_single_precision_is_kept_and_enough():
     np.testing.assert_allclose(single.decision_function(X), double.decision_function(X), atol=1e-4)
 
 
-def test_sparse_input_is_left_alone():
-    given = sp.csr_matrix(X_words)
-    kept = given.copy()
-    LocoleClassifier("kerdock", regressor=ElasticNetRegressor(l1=0.1)).fit(given, y_words)
-    assert (given != kept).nnz == 0
-    assert given.dtype == kept.dtype
+MANY, y_many = words(30, n_samples=1_100, n_features=300)
+MANY.sum_duplicates()
+
+
+@pytest.mark.parametrize("form", CALLERS_FORMS)
+@pytest.mark.parametrize(
+    "parameters",
+    [{"nearest": True}, {"regressor": "softmax"}, {"regressor": "elastic_net"}],
+    ids=["ensemble", "softmax", "elastic net"],
+)
+def test_rows_of_the_caller_are_left_as_they_were(parameters, form, tmp_path):
+    classifier = LocoleClassifier(**parameters)
+    given, labels, weight = CALLERS_FORMS[form](MANY, tmp_path), y_many.copy(), np.ones(1_100)
+    before = arrays_of(given)
+    found = classifier.fit(given, labels, sample_weight=weight).decision_function(given)
+    expected = clone(classifier).fit(MANY, y_many, sample_weight=weight).decision_function(MANY)
+    np.testing.assert_array_equal(found, expected)
+    classifier.partial_fit(given, labels, sample_weight=weight)
+    assert_untouched(given, before)
+    np.testing.assert_array_equal(labels, y_many)
+    np.testing.assert_array_equal(weight, np.ones(1_100))
 
 
 # --- labels ---

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
@@ -22,6 +22,7 @@ from locole.regressors.linear import LinearRegressor
 from locole.regressors.penalty import choose_l2
 from locole.regressors.problem import ROWS, Problem, make_problem
 from locole.regressors.storage import Storage
+from locole.samples import checked_rows
 
 __all__ = ["RECIPES", "ElasticNetRegressor"]
 
@@ -155,7 +156,7 @@ class ElasticNetRegressor(LinearRegressor):
     ) -> Self:
         """Solve for all outputs."""
         settings, engine = self._settings(), make_engine(self.engine)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = checked_rows(self, X, dtype=[np.float64, np.float32])
         constant = self._wants_constant(X)
         problem = self._problem(X, targets, sample_weight, constant)
         settings = self._chosen(problem, settings)
@@ -185,7 +186,7 @@ class ElasticNetRegressor(LinearRegressor):
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)
         settings = self._settings()._replace(l2=self.l2_)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = checked_rows(self, X, dtype=[np.float64, np.float32], reset=False)
         problem = self._problem(X, targets, sample_weight, self._has_constant)
         if problem.targets.shape[1] != self.n_outputs_:
             raise LocoleError(

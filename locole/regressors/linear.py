@@ -7,13 +7,14 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.kernels.simd import WIDTH
 from locole.regressors.base import TargetRegressor
 from locole.regressors.storage import Storage, Weights, pack, unpack
+from locole.samples import checked_rows
 
 __all__ = ["LinearRegressor"]
 
@@ -117,7 +118,7 @@ class LinearRegressor(TargetRegressor):
     def predict(self, X: Any) -> NDArray:
         """Return ``X @ coef_ + intercept_``."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = checked_rows(self, X, dtype=[np.float64, np.float32], reset=False)
         W = self._weights
         out = np.empty((X.shape[0], W.shape[1]), dtype=self._constant.dtype)
         out[:] = self._constant

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
@@ -20,6 +20,7 @@ from locole.regressors.linear import LinearRegressor
 from locole.regressors.settings import Settings, checked
 from locole.regressors.storage import Storage
 from locole.regressors.warm_start import elastic_net, scaled_weights
+from locole.samples import checked_rows
 
 __all__ = ["SoftmaxRegressor"]
 
@@ -174,7 +175,7 @@ class SoftmaxRegressor(LinearRegressor):
         With such a ``start`` learning begins at its weights, times a number.
         """
         settings = self._settings()
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
+        X = checked_rows(self, X, dtype=np.float32)
         constant = self._wants_constant(X)
         self.label_counts_ = np.zeros(0)
         rows, watched = split(self._rows(X, targets, sample_weight, constant), settings)
@@ -202,7 +203,7 @@ class SoftmaxRegressor(LinearRegressor):
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)
         settings = self._settings()
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        X = checked_rows(self, X, dtype=np.float32, reset=False)
         constant = self._has_constant
         rows, watched = split(self._rows(X, targets, sample_weight, constant), settings)
         if rows.targets.shape[1] != self.n_outputs_:

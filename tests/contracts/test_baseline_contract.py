@@ -26,6 +26,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from untouched import FORMS as CALLERS_FORMS
+from untouched import arrays_of, assert_untouched
 
 import locole.baselines
 from locole import load
@@ -271,6 +273,15 @@ def test_read_only_arrays_are_taken_and_arguments_are_left_alone(model, fitted):
         array.flags.writeable = False
     model.fit(frozen, codes)
     assert_same_bits(answers(model, frozen), answers(fitted, X[TRAIN]))
+
+
+@pytest.mark.parametrize("form", CALLERS_FORMS)
+def test_rows_of_the_caller_are_left_as_they_were(model, fitted, form, tmp_path):
+    given = CALLERS_FORMS[form](X[TRAIN], tmp_path)
+    before = arrays_of(given)
+    found = answers(model.fit(given, y[TRAIN]), given)
+    assert_untouched(given, before)
+    assert_same_bits(found, answers(fitted, X[TRAIN]))
 
 
 def test_rows_and_features_that_say_nothing(model):

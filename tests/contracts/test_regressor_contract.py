@@ -14,6 +14,8 @@ from same import assert_same_bits
 from sklearn.base import clone
 from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn.multioutput import MultiOutputRegressor
+from untouched import FORMS as CALLERS_FORMS
+from untouched import arrays_of, assert_untouched
 
 from locole import regressors
 from locole.embeddings import Kerdock, Nelson
@@ -234,6 +236,19 @@ def test_arguments_are_left_as_they_were(regressor):
     assert_same_bits(X.indices, kept.indices)
     assert_same_bits(y, codes)
     assert_same_bits(weight, kept_weight)
+
+
+@pytest.mark.parametrize("form", CALLERS_FORMS)
+def test_rows_of_the_caller_are_left_as_they_were(ours, form, tmp_path):
+    tidy = X.copy()
+    tidy.sum_duplicates()
+    given = CALLERS_FORMS[form](tidy, tmp_path)
+    before = arrays_of(given)
+    ours.fit(given, TARGETS).predict(given)
+    assert_untouched(given, before)
+    close(ours.predict(given), clone(ours).fit(tidy, TARGETS).predict(tidy))
+    ours.partial_fit(given, TARGETS)
+    assert_untouched(given, before)
 
 
 def test_rows_and_features_that_say_nothing(regressor):

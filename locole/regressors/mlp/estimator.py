@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
@@ -28,6 +28,7 @@ from locole.regressors.mlp.memory_needed import momenta, require_room, training_
 from locole.regressors.mlp.recipes import Settings, resolve
 from locole.regressors.mlp.schedule import Schedule
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
+from locole.samples import checked_rows
 
 if TYPE_CHECKING:
     from locole.regressors.mlp.training import Rows
@@ -228,7 +229,7 @@ class MLPRegressor(TargetRegressor):
     ) -> Self:
         """Learn from scratch."""
         settings = self._settings()
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
+        X = checked_rows(self, X, dtype=np.float32)
         rows = self._rows(X, targets, sample_weight, settings)
         held, rows = self._split(rows)
         settings = settings.for_rows(rows.which.size)
@@ -280,7 +281,7 @@ class MLPRegressor(TargetRegressor):
             return self.fit(X, targets, sample_weight)
         self._settings()
         settings = _settings_from(self.settings_)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        X = checked_rows(self, X, dtype=np.float32, reset=False)
         rows = self._rows(X, targets, sample_weight, settings)
         if rows.targets.shape[1] != self.n_outputs_:
             raise LocoleError(
@@ -422,7 +423,7 @@ class MLPRegressor(TargetRegressor):
         With the softmax they are logits in disguise: ``Re⟨z, g_i⟩`` is the logit of label i.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+        X = checked_rows(self, X, dtype=np.float32, reset=False)
         return forward(self._shape, self.layers_, product(sp.csr_array(X), self.first_))
 
     def __sklearn_tags__(self) -> Any:
