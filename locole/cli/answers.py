@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.cli.examples import as_texts
+from locole.cli.places import check_file_place
 from locole.datasets.sources import suffix_of
 from locole.datasets.writing import complete_or_absent
 from locole.exceptions import LocoleError
@@ -57,16 +58,13 @@ def written(output: str | None) -> Iterator[BinaryIO]:
     if output is None or output == "-":
         yield sys.stdout.buffer
         return
+    check_file_place(output)
     # What is behind a link is replaced, and the link stays.
     path = Path(os.path.realpath(output))
     if path.exists() and not path.is_file():
-        if path.is_dir():
-            raise LocoleError(f"{output} is a folder: give the name of a file.")
         with open(path, "wb") as device:  # a pipe or /dev/null: nothing to rename
             yield device
         return
-    if not path.parent.is_dir():
-        raise LocoleError(f"{output}: there is no folder {path.parent}: make it first.")
     with complete_or_absent(path) as file:
         yield file
 

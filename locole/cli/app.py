@@ -1,23 +1,20 @@
-"""The table from verb to function, and what becomes of errors, warnings and signals."""
+"""The table from verb to function, and what becomes of errors."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import inspect
-import os
 import re
-import signal
 import sys
 import traceback
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from locole._version import __version__
+from locole.cli.process import as_a_process, drop_output, one_line
 from locole.exceptions import LocoleError
 
 __all__ = ["VERBS", "main", "make_app"]
@@ -77,22 +74,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lower bound 0.0618 for any real vectors; Welch's alone 0.0618
     0
     """
-    for stream in (sys.stdout, sys.stderr):
-        # Names of labels are in any script, which not every terminal can show.
-        with contextlib.suppress(AttributeError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     words = list(sys.argv[1:] if arguments is None else arguments)
     words, debug = _without_debug(words or ["--help"])
     try:
-        with _plain_warnings(), _clean_end():
-            return int(make_app()(words, prog_name="locole", standalone_mode=False) or 0)
+        with as_a_process():
+            return _run(words, debug=debug)
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _run(words: list[str], *, debug: bool) -> int:
+    try:
+        return int(make_app()(words, prog_name="locole", standalone_mode=False) or 0)
     except Exception as error:
         if debug:
             traceback.print_exc()
         code, message = _complaint(error)
-        print(f"locole: {_one_line(message)}", file=sys.stderr)
+        print(f"locole: {one_line(message)}", file=sys.stderr)
         return code
 
 
@@ -140,7 +138,7 @@ def _without_debug(words: list[str]) -> tuple[list[str], bool]:
 
 
 def _guarded(function: Callable[..., None]) -> Callable[..., None]:
-    """Verb that ends quietly when it is interrupted or when nobody reads on."""
+    """Verb that ends quietly when it is interrupted or when nobody reads its answers on."""
 
     @functools.wraps(function)
     def verb(*args: Any, **options: Any) -> None:
@@ -148,9 +146,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             function(*args, **options)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Python flushes at its end, too, and would complain there.
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output(sys.stdout)
             raise typer.Exit from None
         except KeyboardInterrupt:
             print("locole: interrupted", file=sys.stderr)
@@ -178,44 +174,3 @@ def _in_our_words(message: str) -> str:
     for pattern, option in _OPTIONS:
         message = re.sub(pattern, option, message)
     return message
-
-
-def _one_line(message: str) -> str:
-    """Message without ends of lines, and without what could steer a terminal."""
-    words = " ".join(message.split())
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
-
-
-@contextlib.contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Show a warning as one line, without the place in the source."""
-
-    def show(message: Any, *_: Any, **__: Any) -> None:
-        print(f"locole: warning: {_one_line(str(message))}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        yield
-
-
-@contextlib.contextmanager
-def _clean_end() -> Iterator[None]:
-    """Let a polite kill unwind as an error does, so that nothing half-written stays."""
-    told: list[int] = []
-
-    def end(number: int, frame: object) -> None:
-        told.append(128 + number)
-        raise SystemExit(told[0])
-
-    try:
-        before = signal.signal(signal.SIGTERM, end)
-    except ValueError:  # not in the main thread, which alone gets signals
-        yield
-        return
-    try:
-        yield
-    except SystemExit as error:
-        # Ray raises one of its own, with another code, when a signal comes while it waits.
-        raise SystemExit(told[0]) if told else error from None
-    finally:
-        signal.signal(signal.SIGTERM, before)

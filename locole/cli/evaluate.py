@@ -52,6 +52,10 @@ def evaluate(
     with most mistakes with what they were taken for. Rows whose label the model has never seen count
     as mistakes, and their number is printed.
     """
+    from locole.cli.places import check_file_place, check_readable
+
+    check_readable(test)
+    check_file_place(report)
     from locole.cli.evaluation import measure, predict_file, worst_labels
     from locole.cli.examples import open_model
     from locole.cli.show import print_json

@@ -99,17 +99,19 @@ def fit(
     instead. --set gives parameters of that, or of the regressor that is named. --engine ray learns the
     elastic net, a network or ppd_sparse on the nodes of a Ray cluster, with the same result.
     """
+    from locole.cli.places import check_model_place, check_readable
+
+    check_readable(train, test)
+    check_model_place(output, force=force)
     from locole.cli.engines import set_engine
     from locole.cli.steps import Steps
     from locole.cli.training import (
         TextOptions,
-        check_output,
         check_settings,
         make_classifier,
         train_model,
     )
 
-    check_output(output, force=force)
     options = {"l1": l1, "l2": l2, "passes": passes, "storage": storage}
     if kind == "locole":
         classifier = make_classifier(

@@ -71,6 +71,10 @@ def predict(
     For a folder, every file in it gets a file of answers, by default Parquet, in the folder that -o
     names; files are answered side by side, with --engine ray on all nodes of a Ray cluster.
     """
+    from locole.cli.places import check_readable
+
+    if not os.path.isdir(file):
+        check_readable(file)
     from locole.cli.answers import answers_to
     from locole.cli.answers import output_format as format_of_output
     from locole.cli.examples import batches, open_model

@@ -16,7 +16,7 @@ from locole.cli.settings import parameters
 from locole.cli.show import amount
 from locole.cli.steps import Steps
 from locole.exceptions import LocoleError
-from locole.io import all_parts, read_manifest
+from locole.io import all_parts
 from locole.parallel.progress import track
 from locole.regressors import TargetRegressor
 from locole.scoring.default import REGRESSORS
@@ -24,7 +24,6 @@ from locole.text import TextClassifier, TextFeatures
 
 __all__ = [
     "TextOptions",
-    "check_output",
     "check_seed",
     "check_settings",
     "make_classifier",
@@ -48,22 +47,6 @@ class TextOptions(NamedTuple):
     analyzer: Any = "auto"
     min_df: int = 1
     n_features: int | None = None
-
-
-def check_output(output: str, *, force: bool) -> None:
-    """Refuse before an hour of training what would be refused after it."""
-    parent = os.path.dirname(os.path.abspath(output))
-    if not os.path.isdir(parent):
-        raise LocoleError(f"there is no folder {parent}: make it first.")
-    if not os.path.lexists(output) or (os.path.isdir(output) and not os.listdir(output)):
-        return
-    if not os.path.isdir(output):
-        raise LocoleError(f"{output} is a file: a model is a folder, take another path.")
-    if not os.path.exists(os.path.join(output, "manifest.json")):
-        raise LocoleError(f"{output} is not empty and holds no model: take another path.")
-    if not force:
-        raise LocoleError(f"there is a model in {output}: replace it by --force.")
-    read_manifest(output)
 
 
 def check_settings(classifier: Any, texts: TextOptions) -> None:

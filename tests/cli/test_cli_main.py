@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -232,3 +235,113 @@ def test_main_takes_the_words_of_the_process(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["locole", "--version"])
     assert main() == 0
     assert capsys.readouterr().out.startswith("locole ")
+
+
+# Streams that close, signals at any moment, and places that cannot be written -------------------
+
+
+@pytest.mark.parametrize("pipe", ["|", "2>&1 |"])
+def test_a_closed_pipe_ends_the_printing_and_not_the_work(shell, folder, pipe):
+    done = shell(f"locole fit train.tsv -o new -j 1 {pipe} head -c 1")
+    assert done.code == 0
+    assert len(done.out) == 1
+    assert locole.load(folder / "new").classes_.size == 10
+    shell(f"locole evaluate texts test.tsv --report report.csv {pipe} true")
+    assert (folder / "report.csv").read_text().count("\n") == 11
+
+
+def test_streams_that_the_shell_has_closed(folder, monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    monkeypatch.setattr("sys.stderr", None)
+    assert main(["fit", "train.tsv", "-o", "new"]) == 0
+    assert main(["fit", "train.tsv", "-o", "new"]) == 2
+
+
+def ended_by(number, moment):
+    """Code of a process that sends itself a signal at some moment of its life."""
+    code = f"""
+import atexit, builtins, os, sys
+kill, really = lambda: os.kill(os.getpid(), {int(number)}), builtins.__import__
+def kill_at_import(name, *rest):
+    if name == "typer":
+        kill()
+    return really(name, *rest)
+sys.argv = ["locole", "--version"]
+from locole.__main__ import run
+moment = {moment!r}
+if moment == "starting":
+    builtins.__import__ = kill_at_import
+elif moment == "ending":
+    import locole.cli
+    main = locole.cli.main
+    locole.cli.main = lambda: (main(), atexit.register(kill))[0]
+else:
+    atexit.register(kill)
+run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, timeout=60, check=False)
+    return done.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["starting", "ending", "last"])
+def test_a_signal_at_any_moment_gives_the_code_of_shells(number, moment):
+    # In its last moment a process has its own code already.
+    assert ended_by(number, moment) == (0 if moment == "last" else 128 + number)
+
+
+def test_who_ignores_signals_is_left_alone():
+    code = (
+        "import signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "sys.argv = ['locole', '--version']\nfrom locole.__main__ import run\n"
+        "import locole.cli.app as app\nshow = app._print_version\n"
+        "app._print_version = lambda wanted: (signal.raise_signal(signal.SIGINT), show(wanted))\nrun()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, timeout=60, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "train.tsv", "-o", "new"],
+        ["fit", "train.tsv", "-o", "texts", "--force"],
+        ["predict", "texts", "new.txt", "-o", "answers.csv"],
+        ["evaluate", "texts", "test.tsv", "--report", "report.csv"],
+        ["demo", "--html", "page.html"],
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_a_place_that_cannot_be_written_is_found_before_anything_is_read(
+    run, folder, monkeypatch, words
+):
+    def refuse(dir):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), dir)
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    done = run(*words)
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert "cannot be written (Read-only file system): take another path, or make" in line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "missing.tsv", "-o", "texts"],
+        ["fit", "train.tsv", "--test", "missing.tsv", "-o", "new"],
+        ["predict", "texts", "missing.tsv", "-o", "no/such/file.csv"],
+        ["evaluate", "texts", "missing.tsv", "--report", "no/such/file.csv"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_input_is_checked_before_output_and_work(run, folder, words):
+    assert run(*words) == (2, "", "locole: missing.tsv: No such file or directory.\n")
+
+
+def test_a_folder_and_a_file_without_permission_are_no_input(run, folder, monkeypatch):
+    done = run("evaluate", "texts", "records")
+    assert done == (2, "", "locole: records is a folder: give the name of a file.\n")
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    done = run("evaluate", "texts", "test.tsv")
+    assert done == (2, "", "locole: test.tsv: Permission denied.\n")
