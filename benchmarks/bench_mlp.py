@@ -73,7 +73,7 @@ def run_ours(case: dict) -> dict[str, float]:
     before = peak_bytes()
     walls, cpus = [], []
     start = time.perf_counter(), time.process_time()
-    for _ in training.run(n_jobs=case["threads"], description=None):
+    for _ in training.run(n_jobs=case["threads"]):
         now = time.perf_counter(), time.process_time()
         walls.append(now[0] - start[0])
         cpus.append(now[1] - start[1])

@@ -83,18 +83,17 @@ def bench(
     for name, value in (("--seeds", seeds), ("--limit", limit), ("--at-once", at_once)):
         if value is not None and value <= 0:
             raise LocoleError(f"{name} must be above 0, but is {value}.")
-    from locole.cli.engines import engine_of
     from locole.experiments.runner import Bench
     from locole.experiments.spec import load_spec
-    from locole.parallel import Threads
+    from locole.parallel import make_engine
 
     wanted = _narrowed(load_spec(spec), sets, methods, seeds, limit, quick=quick)
     made = Bench(wanted, out, data=data, quick=quick, threads=jobs, retry=retry)
     if dry_run:
         _show_left(made, json)
     else:
-        where = engine_of(engine, address, cores=made.threads)
-        _run(made, at_once, None if isinstance(where, Threads) else where, json)
+        where = make_engine(engine, address=address, cores=made.threads)
+        _run(made, at_once, None if where.shares_memory else where, json)
 
 
 def _list(json: bool) -> None:

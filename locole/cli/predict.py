@@ -134,13 +134,13 @@ def _predict_folder(
     address: str | None,
     resume: bool,
 ) -> dict[str, Any]:
-    from locole.cli.engines import engine_of
     from locole.cli.examples import open_model
     from locole.cli.shards import Job, answer_shards, shards_of
     from locole.decoders.choose import checked_k
+    from locole.parallel import make_engine
 
     kind = output_format or "parquet"
-    where = engine_of(engine, address)
+    where = make_engine(engine, address=address)
     loaded, notes = open_model(model, jobs=1)  # files are side by side, not rows
     n_classes = len(loaded.classes_)
     k = min(5, n_classes) if k is None else checked_k(k, n_classes)

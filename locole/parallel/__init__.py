@@ -1,10 +1,9 @@
 """Where the work is done: ``map(function, tasks)`` on threads of this machine or on a Ray cluster."""
 
 from locole.parallel.choose import ENGINES, make_engine
-from locole.parallel.engine import Engine, in_order, read_only
+from locole.parallel.engine import Engine, LostError, Member, in_order, read_only
 from locole.parallel.ray import RayEngine
 from locole.parallel.threads import THREADS, Threads
-from locole.parallel.worker_group import LostError, Member
 
 __all__ = [
     "ENGINES",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from locole.exceptions import LocoleError
-from locole.parallel.cluster import require_ray
 from locole.parallel.engine import Engine
 from locole.parallel.ray import RayEngine
 from locole.parallel.threads import Threads
@@ -13,11 +10,13 @@ from locole.parallel.threads import Threads
 __all__ = ["ENGINES", "make_engine"]
 
 #: Name → class; all can be made without arguments.
-ENGINES: dict[str, Any] = {"threads": Threads, "ray": RayEngine}
+ENGINES: dict[str, type[Engine]] = {"threads": Threads, "ray": RayEngine}
 
 
-def make_engine(engine: str | Engine) -> Engine:
+def make_engine(engine: str | Engine, *, address: str | None = None, cores: int = 1) -> Engine:
     """Return the engine of that name, or an engine as it is, if this machine has what it needs.
+
+    ``address`` and ``cores`` are for names, see `Engine.at`.
 
     Examples
     --------
@@ -25,10 +24,11 @@ def make_engine(engine: str | Engine) -> Engine:
     Threads()
     """
     if isinstance(engine, str) and engine in ENGINES:
-        engine = ENGINES[engine]()
-    if isinstance(engine, RayEngine):
-        require_ray()
-    if not isinstance(engine, type) and isinstance(engine, Engine):
-        return engine
-    names = ", ".join(ENGINES)
-    raise LocoleError(f"unknown engine {engine!r}: take {names} or an engine of locole.parallel.")
+        engine = ENGINES[engine].at(address, cores=cores)
+    if not isinstance(engine, Engine):
+        names = ", ".join(ENGINES)
+        raise LocoleError(
+            f"unknown engine {engine!r}: take {names} or an engine of locole.parallel."
+        )
+    engine.require()
+    return engine

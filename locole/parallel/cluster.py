@@ -13,10 +13,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from locole._version import __version__
 from locole.exceptions import LocoleError
 from locole.parallel.blocks import n_threads
 
-__all__ = ["Watch", "connected", "import_ray", "lost_contact", "require_ray"]
+__all__ = [
+    "Watch",
+    "connected",
+    "first_line",
+    "import_ray",
+    "lost_contact",
+    "require_ray",
+    "require_version",
+]
 
 # Ray itself ends this process, without an error that could be caught, when the head has not answered for
 # a minute, or soon after its node on this machine has died: so we look ourselves, this often, and give
@@ -88,7 +97,7 @@ def _connect(ray: Any, address: str | None, n_jobs: int | None) -> None:
                 wanted = address or os.environ["RAY_ADDRESS"]
                 raise LocoleError(
                     f"no Ray cluster answers at {wanted}: see `ray status` there, or leave the address "
-                    f"out to start one on this machine ({_first_line(error)})."
+                    f"out to start one on this machine ({first_line(error)})."
                 ) from error
     # Nobody has asked for reports about the use of a cluster that lives for one fit.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -96,8 +105,17 @@ def _connect(ray: Any, address: str | None, n_jobs: int | None) -> None:
     ray.init(address="local", num_cpus=cores, include_dashboard=False, **quiet)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def first_line(error: BaseException) -> str:
+    """What the error says first, cut where it is long; its kind where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def require_version(version: str) -> None:
+    """Raise an error in a worker whose node does not have the program's version."""
+    if version != __version__:
+        raise LocoleError(
+            f"a node of the cluster has locole {__version__}, the program {version}: install the same."
+        )
 
 
 def lost_contact(name: str) -> LocoleError:
@@ -147,12 +165,11 @@ class Watch:
         self.look()
         return found
 
-    def lost_nodes(self) -> list[str]:
-        """Addresses of nodes that were there at the beginning and are no longer."""
+    def reason(self, otherwise: str) -> str:
+        """Why work was lost: nodes that were there at the beginning and are no longer, if any."""
         alive = self._alive()
-        return sorted(
-            node["NodeManagerAddress"] for key, node in self._nodes.items() if key not in alive
-        )
+        lost = [node["NodeManagerAddress"] for key, node in self._nodes.items() if key not in alive]
+        return f"the loss of {', '.join(sorted(lost))}" if lost else otherwise
 
     def _alive(self) -> dict[str, dict[str, Any]]:
         return {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}

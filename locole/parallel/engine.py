@@ -1,14 +1,19 @@
-"""The contract of an engine: a function, tasks and what they share in, results out as they finish."""
+"""The contract of an engine: tasks that are done apart, and workers that do one thing together."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from numpy.typing import NDArray
 
-__all__ = ["Engine", "in_order", "read_only"]
+from locole.exceptions import LocoleError
+from locole.parallel.blocks import n_threads
+from locole.parallel.progress import count_steps
+
+__all__ = ["Engine", "LostError", "Member", "in_order", "read_only"]
 
 A = TypeVar("A", bound=NDArray)
 R = TypeVar("R")
@@ -16,21 +21,65 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-@runtime_checkable
-class Engine(Protocol):
+class LostError(ConnectionError):
+    """A member of the group does not answer."""
+
+
+def _say_nothing(done: int) -> None:
+    """Nobody waits."""
+
+
+class Member(NamedTuple):
+    """What a worker knows about its group.
+
+    Parameters
+    ----------
+    rank, size : int
+        Which one it is, out of how many.
+    threads : int
+        Cores that it has.
+    host : str
+        Address of its own node.
+    meeting : str
+        ``host:port`` of the first, a port of which was free.
+    tell : function
+        Called with the number of steps done so far, for those who wait.
+    """
+
+    rank: int = 0
+    size: int = 1
+    threads: int = 1
+    host: str = ""
+    meeting: str = ""
+    tell: Callable[[int], None] = _say_nothing
+
+
+class Engine(ABC):
     """Something that applies a function to tasks, somewhere.
 
     The function must be one of a module (not a lambda or a closure), a function of its arguments only,
     and must not change what is shared: then it does not matter where, when and how often a task runs,
-    and every engine gives the same results.
+    and every engine gives the same results. A subclass must say how to `map`.
     """
 
     #: Whether tasks see the arrays of the caller itself, and so may fill those that it hands them.
-    shares_memory: bool
+    shares_memory: bool = False
+
+    @classmethod
+    def at(cls, address: str | None, *, cores: int = 1) -> Self:
+        """Return the engine at an address, of whose tasks each takes some cores."""
+        if address is not None:
+            raise LocoleError("an address is that of a Ray cluster: it needs --engine ray.")
+        return cls()
+
+    def require(self) -> None:
+        """Raise ImportError if a package that the engine needs is missing."""
 
     def running(self, n_jobs: int | None = None) -> AbstractContextManager[object]:
         """Keep ready what is needed between one `map` and the next; `map` does so by itself."""
+        return nullcontext()
 
+    @abstractmethod
     def map(
         self,
         function: Callable[[S, T], R],
@@ -55,6 +104,39 @@ class Engine(Protocol):
         description : str, optional
             Shown with the progress; by default none is shown.
         """
+
+    def together(
+        self,
+        function: Callable[[S, Any, Member], R],
+        *,
+        shared: S,
+        resume: Callable[[], Any],
+        n_jobs: int | None = None,
+        description: str | None = None,
+        total: int | None = None,
+    ) -> R:
+        """Call ``function(shared, resume(), member)`` in workers that talk to each other.
+
+        The result is that of the first worker. Here this process is the only one, with ``n_jobs``
+        threads.
+
+        Parameters
+        ----------
+        function : function of three arguments
+            What to do; see `locole.parallel.Member`.
+        shared : object
+            First argument of every call. Arrays in it may be read-only; others may be filled.
+        resume : function
+            Returns what to go on from, such as the newest checkpoint.
+        n_jobs : int, optional
+            Threads or workers; each engine says what None means.
+        description : str, optional
+            Shown with the progress; by default none is shown.
+        total : int, optional
+            Steps of which workers tell.
+        """
+        with count_steps(description, total) as tell:
+            return function(shared, resume(), Member(threads=n_threads(n_jobs), tell=tell))
 
 
 def in_order(

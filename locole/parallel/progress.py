@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["track"]
+__all__ = ["count_steps", "track"]
 
 T = TypeVar("T")
 
@@ -52,12 +53,36 @@ def track(
     """
     if total is None and size is None and isinstance(items, Sized):
         total = len(items)
-    loop = _Loop(description, total, unit)
-    _loops.append(loop)
-    try:
+    with _shown(_Loop(description, total, unit)) as loop:
         for item in items:
             yield item
             loop.advance(1 if size is None else size(item))
+
+
+@contextmanager
+def count_steps(description: str | None, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Give a function to be told the number of steps done so far, which shows it as `track` does.
+
+    Without a description nothing is shown.
+
+    Examples
+    --------
+    >>> with count_steps("learning", 2) as tell:
+    ...     tell(1), tell(2)
+    (None, None)
+    """
+    if description is None:
+        yield lambda done: None
+        return
+    with _shown(_Loop(description, total, "steps")) as loop:
+        yield loop.reach
+
+
+@contextmanager
+def _shown(loop: _Loop) -> Iterator[_Loop]:
+    _loops.append(loop)
+    try:
+        yield loop
     finally:
         _loops.remove(loop)
         loop.close()
@@ -84,6 +109,11 @@ class _Loop:
         elapsed = max(now - self._start, 1e-9)
         self._reporter.show(_Count(self._done, self._total, self._unit, elapsed))
         self._next = now + self._reporter.every_s
+
+    def reach(self, done: float) -> None:
+        """Go on to a count; work that is begun again may tell of a smaller one."""
+        if done > self._done:
+            self.advance(done - self._done)
 
     def close(self) -> None:
         if self._reporter is not None:

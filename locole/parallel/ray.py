@@ -6,15 +6,24 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from itertools import islice
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from locole._version import __version__
 from locole.exceptions import LocoleError, LocoleWarning
 from locole.parallel.blocks import n_threads, workers
-from locole.parallel.cluster import Watch, connected, import_ray, lost_contact
-from locole.parallel.progress import track
+from locole.parallel.cluster import (
+    Watch,
+    connected,
+    first_line,
+    import_ray,
+    lost_contact,
+    require_ray,
+    require_version,
+)
+from locole.parallel.engine import Engine, Member
+from locole.parallel.progress import count_steps, track
 from locole.parallel.shared_folder import fetched, stored
-from locole.parallel.worker_group import Member, WorkerGroup
+from locole.parallel.worker_group import WorkerGroup
 
 __all__ = ["RayEngine"]
 
@@ -29,7 +38,7 @@ _AHEAD = 4
 _WAIT_S = 1.0
 
 
-class RayEngine:
+class RayEngine(Engine):
     """Cores of a Ray cluster; ``n_jobs`` is the number of tasks at a time, and None is all cores.
 
     Scheduling, transport and repeating of lost tasks are Ray's. Every node needs Python and locole in
@@ -55,8 +64,6 @@ class RayEngine:
     RayEngine('10.0.0.1:6379')
     """
 
-    shares_memory = False
-
     def __init__(
         self, address: str | None = None, folder: str | None = None, cores: int = 1
     ) -> None:
@@ -64,11 +71,20 @@ class RayEngine:
         self.folder = folder
         self.cores = cores
 
+    @classmethod
+    def at(cls, address: str | None, *, cores: int = 1) -> Self:
+        """Return the engine of the cluster at an address."""
+        return cls(address, cores=cores)
+
     def __repr__(self) -> str:
         said = [] if self.address is None else [repr(self.address)]
         said += [] if self.folder is None else [f"folder={self.folder!r}"]
         said += [] if self.cores == 1 else [f"cores={self.cores}"]
         return f"RayEngine({', '.join(said)})"
+
+    def require(self) -> None:
+        """Raise ImportError if Ray is not installed; importing it would take a second."""
+        require_ray()
 
     def running(self, n_jobs: int | None = None) -> AbstractContextManager[bool]:
         """Stay in the cluster, or keep the one that was started, between one `map` and the next."""
@@ -106,27 +122,13 @@ class RayEngine:
         description: str | None = None,
         total: int | None = None,
     ) -> R:
-        """Call ``function(shared, resume(), member)`` in workers that talk to each other.
+        """Call ``function(shared, resume(), member)`` in workers of the cluster; see `Engine.together`.
 
-        The result is that of the first worker. When a worker or a node is lost, all are started again on
-        the nodes that are left, from what ``resume`` then returns; a `LocoleWarning` says so.
-
-        Parameters
-        ----------
-        function : function of three arguments
-            What to do; see `locole.parallel.Member`.
-        shared : object
-            First argument of every call. Arrays in it are read-only.
-        resume : function
-            Returns what to go on from, such as the newest checkpoint.
-        n_jobs : int, optional
-            Workers of one core each; None or less than 0 is one worker a node, with all its cores.
-        description : str, optional
-            Shown with the progress; by default none is shown.
-        total : int, optional
-            Steps of which workers tell.
+        ``n_jobs`` is the number of workers of one core each; None or less than 0 is one worker a node,
+        with all its cores. When a worker or a node is lost, all are started again on the nodes that are
+        left, from what ``resume`` then returns; a `LocoleWarning` says so.
         """
-        with self.running(n_jobs):
+        with self.running(n_jobs), count_steps(description, total) as tell:
             group = WorkerGroup(
                 function,
                 shared if self.folder is None else stored(shared, self.folder),
@@ -135,19 +137,10 @@ class RayEngine:
             )
             # Closed at once on Ctrl-C, so that nothing goes on working.
             with closing(cast(Any, group.run())) as counts:
-                steps = _each(counts)
-                for _ in steps if description is None else track(steps, description, total=total):
-                    pass
+                for count in counts:
+                    tell(count)
             group.report()
             return group.result
-
-
-def _each(counts: Iterator[int]) -> Iterator[int]:
-    """Every number up to the counts that come, once."""
-    seen = 0
-    for count in counts:
-        yield from range(seen, count)
-        seen = max(seen, count)
 
 
 class _Run:
@@ -234,8 +227,7 @@ class _Run:
         """Say what had to be repeated."""
         if not self._again:
             return
-        lost = self._watch.lost_nodes()
-        why = f"the loss of {', '.join(lost)}" if lost else "lost workers"
+        why = self._watch.reason("lost workers")
         warnings.warn(
             f"{len(self._again)} of {len(self._tasks)} tasks were repeated because of {why}; the result "
             "is the same as without.",
@@ -246,10 +238,7 @@ class _Run:
 
 def _work(version: str, function: Callable[..., Any], shared: Any, task: Any) -> tuple[Any, int]:
     """Do a task in a worker of the cluster; return the result and how often it was begun before."""
-    if version != __version__:
-        raise LocoleError(
-            f"a node of the cluster has locole {__version__}, the program {version}: install the same."
-        )
+    require_version(version)
     # As on a thread of its own: one thread for linear algebra, whose last bit depends on their number.
     with workers(1):
         return function(fetched(shared), task), _attempt()
@@ -265,5 +254,4 @@ def _attempt() -> int:
 
 def _short(error: BaseException) -> str:
     cause = getattr(error, "cause", None) or error
-    line = (str(cause).strip().splitlines() or [""])[0]
-    return f"{type(cause).__name__}: {line[:200]}"
+    return f"{type(cause).__name__}: {first_line(cause)}"

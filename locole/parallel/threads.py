@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeVar
 
 from locole.parallel.blocks import n_threads, workers
+from locole.parallel.engine import Engine
 from locole.parallel.progress import track
 
 __all__ = ["THREADS", "Threads"]
@@ -17,7 +17,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Threads:
+class Threads(Engine):
     """Threads of this process; ``n_jobs`` counts them, and None is one.
 
     Examples
@@ -31,10 +31,6 @@ class Threads:
 
     def __repr__(self) -> str:
         return "Threads()"
-
-    def running(self, n_jobs: int | None = None) -> AbstractContextManager[None]:
-        """Nothing has to be kept ready: threads are quickly made."""
-        return nullcontext()
 
     def map(
         self,

@@ -7,14 +7,21 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from locole._version import __version__
 from locole.exceptions import LocoleError, LocoleWarning
-from locole.parallel.cluster import Watch, import_ray, lost_contact
+from locole.parallel.cluster import (
+    Watch,
+    first_line,
+    import_ray,
+    lost_contact,
+    require_version,
+)
+from locole.parallel.engine import LostError, Member
 from locole.parallel.shared_folder import fetched
 
-__all__ = ["LostError", "Member", "WorkerGroup"]
+__all__ = ["WorkerGroup"]
 
 # How often a group is made anew after one of it was lost; a dead node may be found out by trying it.
 _RETRIES = 5
@@ -23,39 +30,6 @@ _GRACE_S = 3.0
 _WAIT_S = 0.5
 # Workers are there after some seconds, if there is a place for them.
 _LONG_S = 60.0
-
-
-class LostError(ConnectionError):
-    """A member of the group does not answer."""
-
-
-def _say_nothing(done: int) -> None:
-    """Nobody waits."""
-
-
-class Member(NamedTuple):
-    """What a worker knows about its group.
-
-    Parameters
-    ----------
-    rank, size : int
-        Which one it is, out of how many.
-    threads : int
-        Cores that it has.
-    host : str
-        Address of its own node.
-    meeting : str
-        ``host:port`` of the first, a port of which was free.
-    tell : function
-        Called with the number of steps done so far, for those who wait.
-    """
-
-    rank: int = 0
-    size: int = 1
-    threads: int = 1
-    host: str = ""
-    meeting: str = ""
-    tell: Callable[[int], None] = _say_nothing
 
 
 class WorkerGroup:
@@ -106,8 +80,7 @@ class WorkerGroup:
         """Say what had to be repeated."""
         if not self.restarts:
             return
-        lost = self._watch.lost_nodes()
-        why = f"the loss of {', '.join(lost)}" if lost else "a lost worker"
+        why = self._watch.reason("a lost worker")
         warnings.warn(
             f"work was taken up again {self.restarts} times because of {why}, from the last checkpoint "
             "if there was one; the result is the same as without.",
@@ -134,7 +107,7 @@ class WorkerGroup:
             for text, kind in said:
                 warnings.warn(text, kind, stacklevel=2)
         except errors.RayError as error:
-            raise LostError(_first_line(error)) from error
+            raise LostError(first_line(error)) from error
         finally:
             for worker in workers:
                 with suppress(Exception):
@@ -202,7 +175,7 @@ class WorkerGroup:
             is_own = isinstance(error, errors.RayTaskError)
             if is_own or not isinstance(error, LostError | errors.RayError):
                 raise error
-        raise LostError(_first_line(found[0])) from found[0]
+        raise LostError(first_line(found[0])) from found[0]
 
     def _all(self, tickets: list[Any], when_long: Callable[[], None] | None = None) -> list[Any]:
         """Results of all; looks after the cluster while it waits."""
@@ -243,11 +216,7 @@ class _Worker:
         self, version: str, function: Any, shared: Any, state: Any, member: Member
     ) -> tuple[Any, list[tuple[str, Any]]]:
         """Do the work; return its result, from the first worker only, and what was warned of."""
-        if version != __version__:
-            raise LocoleError(
-                f"a node of the cluster has locole {__version__}, the program {version}: install the "
-                "same."
-            )
+        require_version(version)
         member = member._replace(tell=self._tell)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LocoleWarning)
@@ -261,7 +230,3 @@ class _Worker:
 
     def _tell(self, done: int) -> None:
         self._done = done
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -7,6 +7,7 @@ import pytest
 from stage import play
 
 from locole.exceptions import LocoleError
+from locole.parallel import Engine, Threads
 from locole.regressors import MLPRegressor
 
 SCENES = "network_scenes.py"
@@ -39,21 +40,26 @@ def test_what_is_for_one_machine_says_so_before_anything_starts():
     network = MLPRegressor(hidden=8, second_moment="row", engine="ray")
     with pytest.raises(LocoleError, match='second_moment="row" is for one machine'):
         network.fit(np.eye(4), np.eye(4))
-    network = MLPRegressor(hidden=8, engine=Own())
-    with pytest.raises(LocoleError, match="networks cannot be learnt by"):
-        network.fit(np.eye(4), np.eye(4))
 
 
-class Own:
-    """An engine that can only map."""
-
-    shares_memory = False
-
-    def running(self, n_jobs=None):
-        raise AssertionError
+class OnlyMaps(Engine):
+    """An engine that says no more than it must."""
 
     def map(self, function, tasks, **options):
         raise AssertionError
+
+
+@pytest.mark.parametrize("engine", [OnlyMaps(), Threads()])
+def test_without_other_workers_this_process_is_the_group(engine, monkeypatch, capsys):
+    monkeypatch.setattr("locole.parallel.progress._PATIENCE_S", -1.0)
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 6)), rng.normal(size=(40, 3))
+    settings = {"hidden": 8, "epochs": 3, "batch_size": 20}
+    here = MLPRegressor(**settings).fit(X, Y)
+    assert capsys.readouterr().err == ""
+    there = MLPRegressor(**settings, engine=engine, n_jobs=2, verbose=1).fit(X, Y)
+    np.testing.assert_array_equal(here.predict(X), there.predict(X))
+    assert "learning: 6/6 steps (100%)" in capsys.readouterr().err
 
 
 def test_a_checkpoint_outlives_the_head():

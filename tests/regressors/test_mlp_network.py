@@ -107,7 +107,7 @@ def plain_run(training, embedding, weight=None):
 
 
 def run(training, n_jobs=1):
-    return [loss for loss in training.run(n_jobs=n_jobs, description=None) if loss is not None]
+    return [loss for loss in training.run(n_jobs=n_jobs) if loss is not None]
 
 
 def points(training):

@@ -65,7 +65,7 @@ def make_training(settings, embedding=EMBEDDING, weight=None):
 
 
 def run(training, n_jobs=1):
-    return [loss for loss in training.run(n_jobs=n_jobs, description=None) if loss is not None]
+    return [loss for loss in training.run(n_jobs=n_jobs) if loss is not None]
 
 
 def closeness(G):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
-from locole.parallel import Engine, Threads, make_engine
+from locole.parallel import Engine, make_engine
 from locole.regressors.base import (
     LabelTargets,
     TargetRegressor,
@@ -348,9 +348,7 @@ class MLPRegressor(TargetRegressor):
         """Say so before hours of learning, not after, if memory is short."""
         from locole.regressors.mlp.device import choose_device
 
-        if choose_device(self.device) is not None or not isinstance(
-            make_engine(self.engine), Threads
-        ):
+        if choose_device(self.device) is not None or not make_engine(self.engine).shares_memory:
             return
         n_bytes = training_bytes(
             shape,

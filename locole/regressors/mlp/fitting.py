@@ -60,24 +60,23 @@ class Fit:
         self,
         *,
         n_jobs: int | None = None,
-        description: str | None = None,
         tell: Callable[[int], None] = lambda done: None,
     ) -> None:
         """Learn; the training then has the weights to be used. ``tell`` is told of the steps done."""
         self._tell = tell
         try:
-            self._epochs(n_jobs, description)
+            self._epochs(n_jobs)
         except LossOverflowError:
             self._recover()
         if self.held is not None and self.kept:
             self._use_kept()
         self._save(always=True)
 
-    def _epochs(self, n_jobs: int | None, description: str | None) -> None:
+    def _epochs(self, n_jobs: int | None) -> None:
         start, n = time.perf_counter(), self.training.rows.X.shape[0]
         if self.stopped:
             return
-        for loss in self.training.run(n_jobs=n_jobs, description=description):
+        for loss in self.training.run(n_jobs=n_jobs):
             if loss is not None:
                 now = time.perf_counter()
                 wall = max(now - start, 1e-9)
@@ -142,7 +141,7 @@ class Fit:
             f"the loss overflows in epoch {epoch}: learning has stopped, and the weights are those of "
             f"{kept}. Take a smaller learning_rate.",
             LocoleWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
     # State --------------------------------------------------------------------------------------

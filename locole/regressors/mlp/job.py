@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError
-from locole.parallel import Engine, Member, RayEngine, Threads
+from locole.parallel import Engine, Member
 from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.mlp.fitting import Fit
-from locole.regressors.mlp.group import ALONE, Alone, joined
+from locole.regressors.mlp.group import joined
 from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.shape import Arrays, Shape
 from locole.regressors.mlp.training import Rows, Training
@@ -54,15 +54,7 @@ def learn(
     description: str | None,
 ) -> Learnt:
     """Learn where the engine says; the job's own arrays may be changed."""
-    if isinstance(engine, Threads):
-        state = checkpoints.read() if checkpoints else None
-        options: dict[str, Any] = {"n_jobs": n_jobs, "description": description}
-        return _learn(job, checkpoints, state, job.W, job.arrays, ALONE, **options)
-    if not isinstance(engine, RayEngine):
-        raise LocoleError(
-            f"networks cannot be learnt by {engine!r}: take engine='threads' or 'ray'."
-        )
-    if job.row_moment:
+    if job.row_moment and not engine.shares_memory:
         raise LocoleError(
             'second_moment="row" is for one machine: on several each has a part of every row, and of '
             "the memory. Leave it out."
@@ -76,8 +68,16 @@ def learn(
         total=_n_steps(job),
     )
     # What comes from the cluster's memory goes with the cluster.
-    arrays = {name: np.array(array) for name, array in learnt.arrays.items()}
-    return Learnt(np.array(learnt.W), arrays, learnt.history)
+    return Learnt(_writable(learnt.W), _all_writable(learnt.arrays), learnt.history)
+
+
+def _writable(array: NDArray) -> NDArray:
+    """Return the array itself, or a copy if it is somebody else's: those are read-only."""
+    return array if array.flags.writeable else np.array(array)
+
+
+def _all_writable(arrays: Arrays) -> Arrays:
+    return {name: _writable(array) for name, array in arrays.items()}
 
 
 def _nothing() -> None:
@@ -93,28 +93,13 @@ def _work(shared: tuple[Job, Checkpoints | None], state: Any, member: Member) ->
     """Learn in one process of a group, with its columns of the first layer."""
     job, checkpoints = shared
     with joined(member, job.shape.width) as group:
-        W = np.array(group.part(job.W))
-        arrays = {name: np.array(array) for name, array in job.arrays.items()}
-        options: dict[str, Any] = {"n_jobs": member.threads, "tell": member.tell}
-        learnt = _learn(job, checkpoints, state, W, arrays, group, **options)
-        return learnt._replace(W=group.whole(learnt.W))
-
-
-def _learn(
-    job: Job,
-    checkpoints: Checkpoints | None,
-    state: dict[str, Any] | None,
-    W: NDArray,
-    arrays: Arrays,
-    group: Alone,
-    **options: Any,
-) -> Learnt:
-    training = Training(
-        job.rows, job.settings, job.shape, W, arrays,
-        seed=job.seed, row_moment=job.row_moment, rate=job.rate, device=job.device, group=group,
-    )  # fmt: skip
-    fit = Fit(training, held=job.held, patience=job.patience, checkpoints=checkpoints)
-    if state is not None:
-        fit.restore(state)
-    fit.run(**options)
-    return Learnt(W, arrays, fit.history)
+        W, arrays = _writable(group.part(job.W)), _all_writable(job.arrays)
+        training = Training(
+            job.rows, job.settings, job.shape, W, arrays,
+            seed=job.seed, row_moment=job.row_moment, rate=job.rate, device=job.device, group=group,
+        )  # fmt: skip
+        fit = Fit(training, held=job.held, patience=job.patience, checkpoints=checkpoints)
+        if state is not None:
+            fit.restore(state)
+        fit.run(n_jobs=member.threads, tell=member.tell)
+        return Learnt(group.whole(W), arrays, fit.history)

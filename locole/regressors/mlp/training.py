@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 
 from locole.parallel.blocks import map_blocks, n_threads, workers
-from locole.parallel.progress import track
 from locole.regressors.base import TargetsLike
 from locole.regressors.mlp.batches import Batch, Foresight, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, DeviceNetwork, choose_device
@@ -157,7 +156,7 @@ class Training:
         """Steps so far."""
         return self.layer.idle.done
 
-    def run(self, *, n_jobs: int | None, description: str | None) -> Iterator[float | None]:
+    def run(self, *, n_jobs: int | None) -> Iterator[float | None]:
         """Go on to the end; yields None after each step and the mean loss after each epoch."""
         n_batches, n = self.orders.n_batches, self.rows.X.shape[0]
         foresight = Foresight(self.rows.X, self.orders, self.n_epochs)
@@ -171,7 +170,7 @@ class Training:
                     partial(self._batch, grouper), numbered,
                     threaded=n_threads(n_jobs) > 1,
                 )  # fmt: skip
-                for batch, rng in _shown(made, len(batches), description, epoch, self.n_epochs):
+                for batch, rng in made:
                     self._step(batch, rng, apply, horizon)
                     if self.done % n_batches:
                         yield None
@@ -221,11 +220,3 @@ class Training:
 
 def _plain_product(left: Any, right: Any) -> Any:
     return left @ right.T
-
-
-def _shown(
-    items: Iterator[Any], n: int, description: str | None, epoch: int, n_epochs: int
-) -> Iterator[Any]:
-    if description is None:
-        return items
-    return track(items, f"{description}, epoch {epoch + 1} of {n_epochs}", total=n)
