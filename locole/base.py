@@ -24,7 +24,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, write_model
 from locole.labels import codes_of, extended
 from locole.parallel.blocks import map_blocks, n_threads
-from locole.samples import Rows, Samples, checked_rows, take, tidy
+from locole.samples import Rows, Samples, check_scale, checked_rows, take, tidy
 
 __all__ = ["LabelClassifier"]
 
@@ -102,6 +102,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             X, y = validate_data(
                 self, X, y, accept_sparse="csr", dtype=list(self._dtypes), reset=reset
             )
+            check_scale(X, alone=reset)
         with warnings.catch_warnings():
             # Many labels with one row each are what these classifiers are for.
             warnings.filterwarnings("ignore", message="The number of unique classes is greater")

@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
-__all__ = ["Rows", "Samples", "checked_rows", "split_rows", "take", "tidy"]
+from locole.exceptions import LocoleError
+
+__all__ = ["Rows", "Samples", "check_scale", "checked_rows", "split_rows", "take", "tidy"]
 
 T = TypeVar("T")
+
+# A row of 10^8 such numbers still has a squared length that fits into float32.
+_LARGEST = 1e15
 
 
 class Samples(NamedTuple):
@@ -134,8 +139,24 @@ def take(X: Any, rows: Any) -> Any:
 
 
 def checked_rows(estimator: Any, X: Any, *, dtype: Any, reset: bool = True) -> Any:
-    """Rows as scikit-learn checks them, and tidy."""
-    return tidy(validate_data(estimator, X, accept_sparse="csr", dtype=dtype, reset=reset))
+    """Rows as scikit-learn checks them, of a size that can be computed with, and tidy."""
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=dtype, reset=reset)
+    check_scale(X, alone=reset)
+    return tidy(X)
+
+
+def check_scale(X: Any, *, alone: bool = True) -> None:
+    """Refuse numbers whose squares, added up over a row, single precision cannot hold.
+
+    Rows that stand ``alone`` must not all be tiny either.
+    """
+    values = X.data if sp.issparse(X) else X
+    largest = float(max(values.max(), -values.min())) if values.size else 0.0
+    if largest > _LARGEST or (alone and 0 < largest < 1 / _LARGEST):
+        raise LocoleError(
+            f"the largest number in X is {largest:.3g}, which is beyond what can be squared in single "
+            "precision: scale the features first, for example by sklearn.preprocessing.MaxAbsScaler."
+        )
 
 
 def tidy(X: Any) -> Any:

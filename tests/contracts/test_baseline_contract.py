@@ -320,6 +320,11 @@ def test_bad_input(model, fitted):
         model.fit(broken, y)
     with pytest.raises(ValueError, match="NaN"):
         fitted.predict(broken)
+    for scale in (1e16, 1e30, 1e200, 1e-30):
+        with pytest.raises(LocoleError, match=r"largest number in X is .*: scale the features"):
+            model.fit(X.astype(np.float64) * scale, y)
+    with pytest.raises(LocoleError, match=r"largest number in X is 1e[+]20"):
+        fitted.predict(X / X.max() * np.float64(1e20))
     with pytest.raises(ValueError, match="150 features"):
         fitted.predict(X[:, :7])
     with pytest.raises(ValueError, match="inconsistent"):

@@ -444,3 +444,22 @@ def test_numbers_that_are_none_are_refused(ours, bad):
         ours.predict(broken)
     with pytest.raises(ValueError, match="features"):
         ours.predict(X[:, :7])
+
+
+@pytest.mark.parametrize("scale", [1e16, 1e30, 1e-30])
+def test_numbers_that_cannot_be_squared_are_refused(ours, scale):
+    with pytest.raises(LocoleError, match=r"largest number in X is .*: scale the features first"):
+        ours.fit(X * np.float32(scale), TARGETS)
+    if scale > 1:
+        ours.fit(X, TARGETS)
+        for method in (lambda rows: ours.partial_fit(rows, TARGETS), ours.predict):
+            with pytest.raises(LocoleError, match="scale the features first"):
+                method(X * np.float32(scale))
+
+
+@pytest.mark.parametrize("scale", [2.0**40, 2.0**-40])
+def test_large_and_small_numbers_are_taken(scale):
+    """By methods whose answers do not depend on the scale of X."""
+    for model in (ElasticNetRegressor(max_passes=4), SoftmaxRegressor(epochs=2, batch_size=32)):
+        expected = clone(model).fit(X, TARGETS).predict(X)
+        close(clone(model).fit(X * scale, TARGETS).predict(X * scale), expected)
