@@ -20,13 +20,16 @@ from sklearn.utils.validation import (
 )
 
 from locole.decoders.choose import checked_k
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import SavedEstimator, write_model
-from locole.labels import codes_of, extended
+from locole.labels import as_type_of, check_labels, codes_of, extended
 from locole.parallel.blocks import map_blocks, n_threads
 from locole.samples import Rows, Samples, check_scale, checked_rows, take, tidy
 
 __all__ = ["LabelClassifier"]
+
+# With fewer rows, one for each label may be meant.
+_MANY_ROWS = 100
 
 
 class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
@@ -78,6 +81,8 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        for known in ([] if classes is None else [classes]) + ([self.classes_] if more else []):
+            y = as_type_of(np.asarray(known), y)
         wanted = y if classes is None else np.append(classes, y)
         known = extended(self.classes_, wanted) if more else self._known_labels(wanted)
         codes = codes_of(y, known)
@@ -89,6 +94,12 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise LocoleError(
                 f"there is only one class, {only!r}: a classifier needs at least two."
             )
+        if not more and known.size == y.size >= _MANY_ROWS:
+            warnings.warn(
+                "every label has only one row: is y a column of ids instead of labels?",
+                LocoleWarning,
+                stacklevel=4,
+            )
         return Samples(X, codes, known.size, weight), known
 
     def _known_labels(self, y: NDArray) -> NDArray:
@@ -96,6 +107,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return np.unique(y)
 
     def _training_rows(self, X: Any, y: ArrayLike, *, reset: bool) -> tuple[Any, NDArray]:
+        check_labels(y)
         if self._takes_any_rows:
             y = _matching_labels(X, y)
         else:

@@ -14,7 +14,7 @@ class Choice(dict[str, Any]):
     --------
     >>> sources = {"elastic_net": {"accuracy": 0.5, "weight": 2.0}}
     >>> print(Choice(validation_rows=100, accuracy=0.5, sources=sources))
-    accuracy on 100 validation rows: 50.0 % (elastic_net 50.0 %, weight 2)
+    50.0 % of 100 validation rows are right (alone: elastic net 50.0 %)
     """
 
     def __str__(self) -> str:
@@ -23,16 +23,14 @@ class Choice(dict[str, Any]):
         if not self:
             return ""
         alone = ", ".join(
-            f"{name} {100 * source['accuracy']:.1f} %, weight {source['weight']:.3g}"
+            f"{name.replace('_', ' ')} {100 * source['accuracy']:.1f} %"
             for name, source in self["sources"].items()
         )
         rows, accuracy = self["validation_rows"], 100 * self["accuracy"]
-        text = f"accuracy on {rows:,} validation rows: {accuracy:.1f} % ({alone})"
+        text = f"{accuracy:.1f} % of {rows:,} validation rows are right (alone: {alone})"
         return text if "nearest" not in self else f"{text}; {self._nearest()}"
 
     def _nearest(self) -> str:
         found = self["nearest"]
-        return (
-            f"reranking by nearest rows puts {found['after']:,} instead of {found['before']:,} of "
-            f"{found['rows']:,} rows right, {'used' if found['used'] else 'not used'}"
-        )
+        gain, used = found["after"] - found["before"], "used" if found["used"] else "not used"
+        return f"reranking by the nearest training rows puts {gain:+,} right and is {used}"

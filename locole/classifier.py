@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import sys
+import warnings
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,15 +15,18 @@ from locole.base import LabelClassifier
 from locole.choice import Choice
 from locole.decoders import Decoder
 from locole.embeddings import Embedding
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine
 from locole.regressors.base import all_or_nothing
-from locole.samples import Rows
+from locole.samples import Rows, Samples
 from locole.scoring import LabelScorer, VectorScorer
 from locole.scoring.default import Plan, is_foreign
 
 __all__ = ["LocoleClassifier"]
+
+# Accuracy on validation rows below which something else than the model must be wrong.
+_USELESS = 0.005
 
 
 @saved_as("classifier")
@@ -230,9 +233,19 @@ class LocoleClassifier(LabelClassifier):
         if self._takes_any_rows and scorer.n_features is not None:
             self.n_features_in_ = scorer.n_features
         self.classes_, self.scorer_ = known, scorer
-        if self.verbose and self.choice_:
-            print(self.choice_, file=sys.stderr)
+        self._warn_if_useless(samples)
         return self
+
+    def _warn_if_useless(self, samples: Samples) -> None:
+        """Warn if almost no validation row is right; if labels have one row each that has been said."""
+        accuracy = self.choice_.get("accuracy", 1.0)
+        if accuracy < _USELESS and samples.n_rows > samples.n_classes:
+            warnings.warn(
+                f"only {accuracy:.1%} of {self.choice_['validation_rows']:,} validation rows are right: "
+                "is y a column of ids instead of labels, or X without what tells labels apart?",
+                LocoleWarning,
+                stacklevel=5,
+            )
 
     def _plan(self) -> Plan:
         """Check the parameters; what they ask for."""

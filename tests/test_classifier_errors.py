@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from problems import prototypes
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 from locole import LocoleClassifier
+from locole.baselines import Centroids
 from locole.embeddings import Explicit, Kerdock, Nelson
-from locole.exceptions import CapacityError, DimensionError, LocoleError
+from locole.exceptions import CapacityError, DimensionError, LocoleError, LocoleWarning
 from locole.regressors import ElasticNetRegressor
+from locole.text import TextClassifier
 
 X, y = prototypes()
 each_regressor = pytest.mark.parametrize("regressor", ["auto", Ridge()], ids=["own", "ridge"])
@@ -40,7 +43,7 @@ def spoilt(value: float) -> np.ndarray:
         (spoilt(np.inf), y, "infinity"),
         (X, np.where(y == 0, np.nan, y), "NaN"),
         (X, y + 0.5, "Unknown label type: continuous"),
-        (X, np.stack([y, y], axis=1), "1d array|multilabel|multi-output"),
+        (X, np.stack([y, y], axis=1), "several labels for a row, which is not supported yet"),
     ],
     ids=["one", "one str", "empty", "length", "none", "nan", "inf", "nan y", "real y", "2-d y"],
 )
@@ -48,6 +51,72 @@ def spoilt(value: float) -> np.ndarray:
 def test_bad_training_data(regressor, bad_X, bad_y, part):
     with pytest.raises(ValueError, match=part):
         LocoleClassifier(regressor=regressor).fit(bad_X, bad_y)
+
+
+@pytest.mark.parametrize(
+    "several",
+    [
+        sp.csr_array(np.eye(4)),
+        np.eye(4),
+        [["a"], ["a", "b"], ["b"], ["c"]],
+        [{1}, {1, 2}, {2}, set()],
+        [("a", "b"), ("a",), (), ("c",)],
+        np.array([["a"], ["a", "b"], ["b"], ["c"]], dtype=object),
+    ],
+    ids=["sparse", "dense", "lists", "sets", "tuples", "objects"],
+)
+@pytest.mark.parametrize("model", [LocoleClassifier(), Centroids(), TextClassifier()])
+def test_several_labels_for_a_row(model, several):
+    rows = ["a b", "c", "d", "e"] if isinstance(model, TextClassifier) else X[:4]
+    for learn in (model.fit, getattr(model, "partial_fit", model.fit)):
+        with pytest.raises(LocoleError, match=r"several labels for a row, .* a row of its own\.$"):
+            learn(rows, several)
+
+
+@pytest.mark.parametrize(
+    ("labels", "part"),
+    [
+        (["a", 7, "b", "c"], "y has both texts and other labels: give labels of one type"),
+        (["a", None, "b", "c"], "y has both texts and other labels"),
+        ([2**60, 2**60 + 1, 1.0, 2.0], r"labels of 2\^53 and more as floats"),
+        ([2**63, -1, 1, 2], r"labels of 2\^53 and more as floats.*one integer type"),
+    ],
+    ids=["mixed", "missing", "floats", "wide"],
+)
+def test_labels_that_numpy_would_change(labels, part):
+    with pytest.raises(LocoleError, match=part):
+        LocoleClassifier().fit(X[:4], labels)
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "part"),
+    [
+        ([1, 2], ["7"], "the known labels are whole numbers but y has texts, such as '7': give"),
+        (["a", "b"], [7], "the known labels are texts but y has whole numbers, such as 7: give"),
+        ([2**60, 2**60 + 1], [1.0], "whole numbers but y has decimal numbers, such as 1.0"),
+        ([-1, 1], np.array([2**63], np.uint64), "type int64, which cannot hold all of y"),
+    ],
+)
+def test_labels_keep_their_type(known, new, part):
+    classifier = LocoleClassifier().partial_fit(X[:2], known)
+    with pytest.raises(LocoleError, match=part):
+        classifier.partial_fit(X[2:3], new)
+    with pytest.raises(LocoleError, match=part):
+        LocoleClassifier().partial_fit(X[:1], new, classes=known)
+    assert classifier.classes_.tolist() == known
+
+
+def test_unsigned_labels_stand_beside_signed_ones():
+    known = np.array([2**60, 2**60 + 1])
+    classifier = LocoleClassifier().partial_fit(X[:2], known)
+    classifier.partial_fit(X[1:3], np.array([2**60 + 1, 2**60 + 2], np.uint64))
+    assert classifier.classes_.dtype == np.int64
+    assert classifier.classes_.tolist() == [2**60, 2**60 + 1, 2**60 + 2]
+
+
+def test_an_id_for_a_label_is_a_warning():
+    with pytest.warns(LocoleWarning, match="every label has only one row: is y a column of ids"):
+        LocoleClassifier(regressor="elastic_net").fit(X, np.arange(len(X)))
 
 
 @each_regressor

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from locole.classifier import LocoleClassifier
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
+from locole.labels import check_labels
 from locole.samples import take
 from locole.text.features import TextFeatures
 from locole.text.texts import check_texts
@@ -84,6 +85,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_texts,), optional
             How much each text counts, for classifiers that take it.
         """
+        check_labels(y)
         features, classifier = self._parts()
         X = features.fit_transform(texts)
         # Baselines have no weights to give.
@@ -112,6 +114,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         classes : array, optional
             Labels to know already, whether or not y has them.
         """
+        check_labels(y)
         more = {"classes": classes, "sample_weight": sample_weight}
         if self.__sklearn_is_fitted__():
             _learns_more(self.classifier_)(self.features_.transform(texts), y, **more)

@@ -58,7 +58,7 @@ def test_parts_of_an_ensemble(run, folder):
     assert scorer["scorers_[1]"]["class"] == "ProfileScorer"
     shown = run("inspect", "ensemble").out
     assert f"\nchoice           {choice}\n" in shown
-    assert "accuracy on 120 validation rows: " in shown
+    assert " % of 120 validation rows are right (alone: softmax " in shown
     assert "\n        regressors_[softmax]: SoftmaxRegressor, " in shown
 
 

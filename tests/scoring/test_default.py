@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 
 from locole import LocoleClassifier, load
 from locole.datasets import make_topics
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, LocoleWarning
 from locole.regressors import ElasticNetRegressor, MLPRegressor, SoftmaxRegressor
 from locole.samples import Rows, Samples
 from locole.scoring import Ensemble, ProfileScorer, VectorScorer
@@ -136,11 +136,12 @@ def test_it_says_in_one_line_what_it_chose(fitted):
     line = str(fitted.choice_)
     assert "\n" not in line
     accuracy = 100 * fitted.choice_["accuracy"]
-    assert line.startswith(f"accuracy on 120 validation rows: {accuracy:.1f} % (elastic_net ")
+    assert line.startswith(
+        f"{accuracy:.1f} % of 120 validation rows are right (alone: elastic net "
+    )
     for name, source in fitted.choice_["sources"].items():
-        said = f"{name} {100 * source['accuracy']:.1f} %, weight {source['weight']:.3g}"
-        assert said in line
-    assert "; reranking by nearest rows puts " in line
+        assert f"{name.replace('_', ' ')} {100 * source['accuracy']:.1f} %" in line
+    assert "; reranking by the nearest training rows puts " in line
 
 
 def test_the_parts_have_learnt_all_rows(fitted):
@@ -159,14 +160,6 @@ def test_the_parts_have_learnt_all_rows(fitted):
     np.testing.assert_allclose(
         fitted.scorer_["profiles"].sums_.toarray(), (member @ X).toarray().T, rtol=1e-5, atol=1e-6
     )
-
-
-def test_verbose_prints_the_line(capsys):
-    classifier = LocoleClassifier(verbose=1).fit(X, y)
-    printed = capsys.readouterr()
-    assert classifier.choice_
-    assert str(classifier.choice_) in printed.err.splitlines()
-    assert printed.out == ""
 
 
 # --- when there is little to choose from ---
@@ -217,9 +210,45 @@ def test_few_rows_for_each_label_leave_the_softmax_out():
 def test_every_label_has_one_row():
     """No label of a validation row was seen before: there is nothing to go by, but all is learnt."""
     rows = make_topics(1000, 900, 1000, nnz_per_row=20, noise=0.1, power=0.0, test_size=1).X_train
-    auto = LocoleClassifier().fit(rows, np.arange(1000))
+    with pytest.warns(LocoleWarning, match="every label has only one row") as told:
+        auto = LocoleClassifier().fit(rows, np.arange(1000))
+    assert len(told) == 1
     assert np.isfinite(auto.predict_topk(rows)[1]).all()
     assert auto.score(rows, np.arange(1000)) > 0.9
+
+
+def test_labels_that_rows_say_nothing_of():
+    labels = np.arange(1200) % 1000
+    rows = X[np.random.default_rng(0).permutation(1200)]
+    with pytest.warns(
+        LocoleWarning, match=r"only 0\.0% of 120 validation rows are right: is y a col"
+    ):
+        LocoleClassifier().fit(rows, labels)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_dense_rows_of_few_numbers_and_many_labels(form):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(300), 2)
+    rows = rng.normal(size=(300, 20))[labels] + 0.01 * rng.normal(size=(600, 20))
+    with pytest.warns(
+        LocoleWarning, match="X is dense with 20 features for 300 labels, and the def"
+    ):
+        LocoleClassifier().fit(form(rows), labels)
+    LocoleClassifier().fit(form(abs(rows)), labels)
+    LocoleClassifier().fit(form(rows), labels % 200)
+    LocoleClassifier(regressor="elastic_net").fit(form(rows), labels)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_features", "few"),
+    [(1200, 256, "256 features"), (900, 300, "900 rows"), (900, 200, "900 rows")],
+)
+def test_what_several_scorers_are_short_of(n_rows, n_features, few):
+    rows = sp.csr_array(sp.random_array((n_rows, n_features), density=0.1, rng=0))
+    wanted = f"nearest=True needs 1,000 rows and 257 features, and there are only {few}: leave it"
+    with pytest.raises(LocoleError, match=wanted):
+        LocoleClassifier(nearest=True).fit(rows, np.arange(n_rows) % 9)
 
 
 def test_rows_without_features():
