@@ -25,7 +25,8 @@ from locole.regressors.mlp.batches import Foresight, Grouper
 from locole.regressors.mlp.momentum import FADED
 from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.shape import Shape, first_weights, initial
-from locole.regressors.mlp.training import Rows, Training
+from locole.regressors.mlp.training import Training
+from locole.regressors.problem import Problem
 from locole.targets import Targets
 
 RECORD = Path(__file__).parent / "records" / "mlp.json"
@@ -63,7 +64,7 @@ def run_ours(case: dict) -> dict[str, float]:
     if case.get("half"):
         W = W.astype(np.float16).view(np.uint16)
     training = Training(
-        Rows(X, np.arange(X.shape[0]), None, targets), settings, shape, W, initial(shape, 0),
+        Problem(X, targets), settings, shape, W, initial(shape, 0),
         seed=0, row_moment=case.get("row", False),
     )  # fmt: skip
     # Nothing reads the weights between two epochs, as with networks of more than 1 GB without rows

@@ -14,7 +14,16 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from locole.exceptions import LocoleError
 
-__all__ = ["Rows", "Samples", "check_scale", "checked_rows", "split_rows", "take", "tidy"]
+__all__ = [
+    "Rows",
+    "Samples",
+    "check_scale",
+    "checked_rows",
+    "spare_rows",
+    "split_rows",
+    "take",
+    "tidy",
+]
 
 T = TypeVar("T")
 
@@ -72,7 +81,7 @@ class Samples(NamedTuple):
 
 
 def split_rows(
-    n_rows: int, n_validation: int, *, seed: Sequence[int]
+    n_rows: int, n_validation: int, *, seed: Sequence[int] | np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Draw validation rows; return the other rows and these, both in random order.
 
@@ -87,6 +96,24 @@ def split_rows(
     """
     order = np.random.default_rng(seed).permutation(n_rows)
     return order[n_validation:], order[:n_validation]
+
+
+def spare_rows(
+    codes: NDArray[np.int64], n_validation: int, *, seed: Sequence[int] | np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw validation rows, sorted; fewer than asked for if a label would be left without rows.
+
+    Examples
+    --------
+    >>> spare_rows(np.array([0, 0, 1, 2, 2]), 9, seed=[0]).size
+    2
+    """
+    order, _ = split_rows(codes.size, 0, seed=seed)
+    # The first of each label in this order stays.
+    stays = np.unique(codes[order], return_index=True)[1]
+    spare = np.delete(order, stays)
+    # From the end: near the start, labels with few rows have lost theirs.
+    return np.sort(spare[max(0, spare.size - n_validation) :])
 
 
 class Rows:

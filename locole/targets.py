@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,12 @@ class Targets:
             last = min(first + step, embedding.n_classes)
             out[first:last] = embedding.real_block(first, last)[:, start:stop]
         return out
+
+    def take(self, index: NDArray) -> Targets:
+        """Return the targets of these samples."""
+        some = copy(self)
+        some.codes = self.codes[index]
+        return some
 
     def softmax(self, **settings: Any) -> Softmax:
         """Cross-entropy over all labels, as a function of points and codes; see `Softmax`."""

@@ -15,6 +15,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.annexml import LANES, fill_embeddings, fill_votes, find_nearest
 from locole.parallel.blocks import map_blocks
+from locole.sparse_rows import unit_rows
 
 __all__ = ["AnnexML"]
 
@@ -149,7 +150,7 @@ class AnnexML(Baseline):
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
         self._check_settings()
-        X = _unit_rows(X)
+        X = unit_rows(X)
         n_parts = max(1, X.shape[0] // _PART_ROWS) if self.n_parts is None else int(self.n_parts)
         self.partition_ = self._learn_partitions(X, codes, n_parts)
         every = np.ones((self.n_learners, n_parts), dtype=bool)
@@ -207,7 +208,7 @@ class AnnexML(Baseline):
 
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         self._check_settings()  # some may have been set after the fit
-        X = _unit_rows(X)
+        X = unit_rows(X)
         n_learners, width = len(self.sizes_), self._n_voters
         parts = _chosen(X, self.partition_, self.sizes_ > 0)
         codes = np.full((X.shape[0], n_learners * width), -1, dtype=np.int64)
@@ -338,17 +339,6 @@ def _bounds(counts: NDArray[np.int64], learner: int, part: int) -> tuple[int, in
     at = learner * counts.shape[1] + part
     first = int(counts.ravel()[:at].sum())
     return first, first + int(counts[learner, part])
-
-
-def _unit_rows(X: sp.csr_array) -> sp.csr_array:
-    """Rows of unit length without stored zeros; empty rows stay empty."""
-    squares = X.astype(np.float64) ** 2
-    lengths = np.sqrt(squares.sum(axis=1))
-    lengths[lengths == 0] = 1
-    data = (X.data / np.repeat(lengths, np.diff(X.indptr))).astype(np.float32)
-    X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape, copy=True)
-    X.eliminate_zeros()
-    return X
 
 
 def _chosen(X: sp.csr_array, weights: NDArray[np.float32], exists: NDArray) -> NDArray[np.int64]:

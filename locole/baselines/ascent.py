@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.baselines.sparse_linear import best_by_lists, compact, row_sizes
+from locole.baselines.sparse_linear import best_by_lists
 from locole.kernels.pd_sparse import (
     ascend,
     count_weights,
@@ -17,6 +17,7 @@ from locole.kernels.pd_sparse import (
     move_tables,
 )
 from locole.parallel.blocks import map_blocks
+from locole.sparse_rows import compact, row_squares
 
 __all__ = ["Ascent", "Weights", "sampled"]
 
@@ -65,7 +66,7 @@ class Ascent:
         self.l1, self.cost = np.float32(l1), float(cost)
         self.n_candidates = min(n_candidates, n_classes - 1)
         self.search_fraction, self.seed, self.n_jobs = search_fraction, seed, n_jobs
-        self.sizes = row_sizes(X)
+        self.sizes = row_squares(X)
         self.heads = np.zeros(X.shape[0], dtype=np.int64)
         self.counts = np.zeros(X.shape[0], dtype=np.int64)
         self.rivals = np.empty(0, dtype=np.int64)

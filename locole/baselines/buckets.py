@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,12 @@ class BucketTargets:
     def table(self, start: int, stop: int) -> NDArray[np.float32]:
         """Outputs ``start … stop−1`` of every label."""
         return self._one_hot(np.arange(self.n_classes), start, stop)
+
+    def take(self, index: NDArray) -> BucketTargets:
+        """Targets of these samples."""
+        some = copy(self)
+        some.codes = self.codes[index]
+        return some
 
     def _one_hot(self, codes: NDArray[np.int64], start: int, stop: int) -> NDArray[np.float32]:
         places = self.places[codes]

@@ -12,6 +12,7 @@ from locole.baselines.base import Baseline
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.scoring.base import best_of
+from locole.sparse_rows import label_sums, unit_rows
 
 __all__ = ["Centroids"]
 
@@ -51,19 +52,9 @@ class Centroids(Baseline):
         self.n_jobs = n_jobs
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        rows = np.arange(codes.size, dtype=np.int32)
-        member = sp.csr_array(
-            (np.ones(codes.size, dtype=np.float32), (codes.astype(np.int32), rows)),
-            shape=(self.classes_.size, codes.size),
-        )
-        sums = sp.csr_array(member @ X)
+        sums = label_sums(X, codes, self.classes_.size)
         sums.sort_indices()
-        # Squares of tiny or huge numbers have no place in float32.
-        squares = sums.astype(np.float64) ** 2
-        norms = np.sqrt(squares.sum(axis=1))
-        norms[norms == 0] = 1  # only empty rows
-        sums.data = (sums.data / np.repeat(norms, np.diff(sums.indptr))).astype(np.float32)
-        self.centroids_ = sp.csr_array(sums.T)
+        self.centroids_ = sp.csr_array(unit_rows(sums).T)
 
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         return best_of((X @ self.centroids_).toarray(), k)

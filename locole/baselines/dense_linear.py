@@ -12,7 +12,7 @@ from locole.exceptions import ModelFileError
 from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.simd import WIDTH
 
-__all__ = ["check_weights", "linear_outputs", "padded", "with_constant"]
+__all__ = ["check_weights", "linear_outputs", "padded"]
 
 
 def padded(W: Any) -> NDArray[np.float32]:
@@ -35,12 +35,6 @@ def linear_outputs(
         W.shape[1], 0, W.shape[1], out.reshape(-1),
     )  # fmt: skip
     return out[:, :n_outputs]
-
-
-def with_constant(X: sp.csr_array) -> sp.csr_array:
-    """X with a last feature that is always 1."""
-    ones = sp.csr_array(np.ones((X.shape[0], 1), dtype=np.float32))
-    return sp.csr_array(sp.hstack([X, ones], format="csr"))
 
 
 def check_weights(W: Any, constant: Any, *, n_features: int, n_outputs: int) -> None:

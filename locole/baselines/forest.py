@@ -23,6 +23,7 @@ from locole.baselines.omikuji_engine import best_by_omikuji, learn_by_omikuji
 from locole.exceptions import LocoleError, ModelFileError
 from locole.kernels.label_tree import search_trees
 from locole.parallel.blocks import map_blocks, n_threads
+from locole.sparse_rows import unit_rows, with_constant
 
 __all__ = ["Engine", "LabelTrees"]
 
@@ -94,7 +95,7 @@ class LabelTrees(Baseline):
         if self.engine == "omikuji":
             self._learn_by_omikuji(X, codes)
             return
-        X = _prepared(X)
+        X = with_constant(unit_rows(X))
         trees = self._grow(X, codes)
         sizes = [len(tree.labels) for tree in trees]
         first = np.cumsum(sizes) - sizes
@@ -177,7 +178,7 @@ class LabelTrees(Baseline):
         self._check_settings()  # some may have been set after the fit
         if "_omikuji" in vars(self):
             return best_by_omikuji(self._omikuji, X, k, int(self.beam))
-        X = _prepared(X)
+        X = with_constant(unit_rows(X))
         scores = np.full((X.shape[0], k), -np.inf)
         codes = np.full((X.shape[0], k), -1, dtype=np.int64)
         room = np.empty(int(np.diff(self._children).max()))
@@ -261,18 +262,6 @@ class LabelTrees(Baseline):
             raise ModelFileError("its weights do not fit its nodes and features")
         if (W.indices >= np.repeat(n_children[nodes], np.diff(W.indptr))).any():
             raise ModelFileError("it has weights for children that do not exist")
-
-
-def _prepared(X: sp.csr_array) -> sp.csr_array:
-    """Rows of unit length without stored zeros, and a constant feature."""
-    squares = X.astype(np.float64) ** 2
-    lengths = np.sqrt(squares.sum(axis=1))
-    lengths[lengths == 0] = 1
-    data = (X.data / np.repeat(lengths, np.diff(X.indptr))).astype(np.float32)
-    X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape, copy=True)
-    X.eliminate_zeros()
-    constant = sp.csr_array(np.ones((X.shape[0], 1), dtype=np.float32))
-    return sp.csr_array(sp.hstack([X, constant], format="csr"))
 
 
 def _pointers(counts: Any) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from locole.kernels.label_tree import learn_outputs, number_features
 from locole.kernels.simd import WIDTH
+from locole.sparse_rows import label_sums, unit_rows
 
 __all__ = ["NodeSettings", "Shape", "Tree", "grow_tree", "label_centroids", "learn_node"]
 
@@ -56,15 +57,9 @@ class Tree(NamedTuple):
 
 def label_centroids(X: sp.csr_array, codes: NDArray[np.int64], n_labels: int) -> sp.csr_array:
     """Mean rows of the labels, scaled to unit length."""
-    member = sp.csr_array(
-        (np.ones(codes.size), (codes, np.arange(codes.size))), shape=(n_labels, codes.size)
-    )
-    sums = sp.csr_array(member @ X)
+    sums = label_sums(X.astype(np.float64), codes, n_labels)
     sums.sort_indices()
-    lengths = np.sqrt((sums**2).sum(axis=1))
-    lengths[lengths == 0] = 1
-    data = sums.data / np.repeat(lengths, np.diff(sums.indptr))
-    return sp.csr_array((data.astype(np.float32), sums.indices, sums.indptr), shape=sums.shape)
+    return unit_rows(sums)
 
 
 def grow_tree(centroids: sp.csr_array, shape: Shape, rng: np.random.Generator) -> Tree:

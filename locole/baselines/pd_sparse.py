@@ -16,6 +16,7 @@ from locole.baselines.sparse_linear import SparseLinear, check_settings
 from locole.exceptions import LocoleError
 from locole.io import saved_as
 from locole.parallel.progress import track
+from locole.samples import spare_rows
 
 __all__ = ["PDSparse"]
 
@@ -244,10 +245,5 @@ def hold_out(
     codes: NDArray[np.int64], fraction: float, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Rows to watch accuracy on, sorted; none of a label that would be left without rows."""
-    order = rng.permutation(codes.size)
-    # The first of each label in this order stays.
-    stays = np.unique(codes[order], return_index=True)[1]
-    may_go = np.delete(order, stays)
-    n_held = min(int(fraction * codes.size), may_go.size, _MOST_HELD)
-    # From the end: near the start, labels with few rows have lost theirs.
-    return np.sort(may_go[may_go.size - n_held :]) if n_held >= _FEWEST_HELD else may_go[:0]
+    held = spare_rows(codes, min(int(fraction * codes.size), _MOST_HELD), seed=rng)
+    return held if held.size >= _FEWEST_HELD else held[:0]

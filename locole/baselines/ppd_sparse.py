@@ -8,12 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.baselines.sparse_linear import SparseLinear, check_settings, compact, row_sizes
+from locole.baselines.sparse_linear import SparseLinear, check_settings
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.kernels.ppd_sparse import N_BINS, solve_label
 from locole.parallel import Engine, in_order, make_engine, read_only
 from locole.parallel.blocks import slices
+from locole.sparse_rows import compact, row_squares
 
 __all__ = ["PPDSparse"]
 
@@ -113,12 +114,12 @@ class PPDSparse(SparseLinear):
         )
         seed = [self.random_state, codes.size]
         order = np.random.default_rng(seed).permutation(codes.size)
-        problem = _Problem.of(X[order], codes[order], self)
+        shared = _Shared.of(X[order], codes[order], self)
         solved = in_order(
             make_engine(self.engine),
             solve_block,
             slices(self.classes_.size, _BLOCK_LABELS),
-            shared=problem,
+            shared=shared,
             n_jobs=self.n_jobs,
             description="PPD-Sparse" if self.verbose else None,
         )
@@ -140,7 +141,7 @@ class PPDSparse(SparseLinear):
                 raise ModelFileError("its intercepts or gaps do not fit its labels")
 
 
-class _Problem(NamedTuple):
+class _Shared(NamedTuple):
     """What all labels are learnt from, and how."""
 
     X: sp.csr_array
@@ -156,9 +157,9 @@ class _Problem(NamedTuple):
     max_passes: int
 
     @classmethod
-    def of(cls, X: sp.csr_array, codes: NDArray[np.int64], model: PPDSparse) -> _Problem:
+    def of(cls, X: sp.csr_array, codes: NDArray[np.int64], model: PPDSparse) -> _Shared:
         X, T = compact(X), compact(sp.csr_array(X.T))
-        sizes, rows = row_sizes(X), np.argsort(codes, kind="stable")
+        sizes, rows = row_squares(X), np.argsort(codes, kind="stable")
         heads = np.concatenate([[0], np.cumsum(np.bincount(codes))])
         for matrix in (X, T):
             matrix.data, matrix.indices, matrix.indptr = map(
@@ -181,9 +182,9 @@ class _Solved(NamedTuple):
     gaps: NDArray[np.float64]
 
 
-def solve_block(problem: _Problem, labels: slice) -> _Solved:
+def solve_block(shared: _Shared, labels: slice) -> _Solved:
     """Solve some labels; a function of its arguments only, so that any thread may do it."""
-    X, T = problem.X, problem.by_feature
+    X, T = shared.X, shared.by_feature
     n_rows, n_features = X.shape
     v = np.zeros(n_features, dtype=np.float32)
     alpha = np.zeros(n_rows)
@@ -197,10 +198,10 @@ def solve_block(problem: _Problem, labels: slice) -> _Solved:
     found = []
     for k in range(labels.start, labels.stop):
         count = solve_label(
-            k * _STRIDE % n_rows, problem.rows[problem.heads[k] : problem.heads[k + 1]],
-            X.indptr, X.indices, X.data, T.indptr, T.indices, T.data, problem.sizes,
-            np.float32(problem.l1), problem.cost, problem.tol, problem.max_rounds,
-            problem.max_passes, v, alpha, roles, scores, touched, active, seen, known, bins, bias,
+            k * _STRIDE % n_rows, shared.rows[shared.heads[k] : shared.heads[k + 1]],
+            X.indptr, X.indices, X.data, T.indptr, T.indices, T.data, shared.sizes,
+            np.float32(shared.l1), shared.cost, shared.tol, shared.max_rounds,
+            shared.max_passes, v, alpha, roles, scores, touched, active, seen, known, bins, bias,
             features, weights, report,
         )  # fmt: skip
         found.append((count, features[:count].copy(), weights[:count].copy(), bias[0], report[0]))

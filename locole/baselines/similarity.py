@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.parallel.blocks import workers
+from locole.sparse_rows import label_sums, row_squares
 
 __all__ = ["similar_order"]
 
@@ -50,13 +51,8 @@ def _points(
     X: sp.csr_array, codes: NDArray[np.int64], n_classes: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Unit centroids in few dimensions."""
-    member = sp.csr_array(
-        (np.ones(codes.size, dtype=np.float32), (codes, np.arange(codes.size))),
-        shape=(n_classes, codes.size),
-    )
-    sums = sp.csr_array(member @ X)
-    exact = sums.astype(np.float64)  # squares of large numbers must not overflow
-    lengths = np.sqrt(np.asarray(exact.multiply(exact).sum(axis=1)).ravel())
+    sums = label_sums(X, codes, n_classes)
+    lengths = np.sqrt(row_squares(sums))
     lengths[lengths == 0] = 1  # only empty rows
     sums.data /= np.repeat(lengths, np.diff(sums.indptr)).astype(np.float32)
     if min(sums.shape) <= _DIRECTIONS:

@@ -13,7 +13,7 @@ from locole.baselines.base import Baseline
 from locole.exceptions import LocoleError, ModelFileError
 from locole.kernels.sparse_scan import scan_lists
 
-__all__ = ["SparseLinear", "best_by_lists", "check_settings", "compact", "row_sizes"]
+__all__ = ["SparseLinear", "best_by_lists", "check_settings"]
 
 _EVERY_COLUMN = np.empty(0, dtype=np.int64)
 
@@ -77,22 +77,6 @@ def best_by_lists(
         codes,
     )  # fmt: skip
     return codes, scores
-
-
-def compact(X: sp.csr_array) -> sp.csr_array:
-    """The same rows with 32-bit indices, if these are enough: kernels are compiled for each type."""
-    largest = max(*X.shape, X.nnz)
-    if X.indices.dtype == X.indptr.dtype == np.int32 or largest > np.iinfo(np.int32).max:
-        return X
-    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
-    return sp.csr_array(parts, shape=X.shape)
-
-
-def row_sizes(X: sp.csr_array) -> NDArray[np.float64]:
-    """‖x‖² of each row; squares of tiny or huge numbers need double precision."""
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    squares = np.square(X.data, dtype=np.float64)
-    return np.bincount(rows, squares, X.shape[0]).astype(np.float64)
 
 
 def check_settings(

@@ -9,13 +9,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.baselines.base import Baseline
-from locole.baselines.dense_linear import check_weights, linear_outputs, with_constant
+from locole.baselines.dense_linear import check_weights, linear_outputs
 from locole.baselines.online import Learner, OnlineSettings, learn_online
 from locole.baselines.similarity import similar_order
 from locole.baselines.sparse_linear import check_settings
 from locole.baselines.trellis import Trellis
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.sparse_rows import with_constant
 
 __all__ = ["WLTLS"]
 

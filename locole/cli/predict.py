@@ -135,7 +135,7 @@ def _predict_folder(
     resume: bool,
 ) -> dict[str, Any]:
     from locole.cli.examples import open_model
-    from locole.cli.shards import Job, answer_shards, shards_of
+    from locole.cli.shards import ShardSettings, answer_shards, shards_of
     from locole.decoders.choose import checked_k
     from locole.parallel import make_engine
 
@@ -146,8 +146,8 @@ def _predict_folder(
     k = min(5, n_classes) if k is None else checked_k(k, n_classes)
     shards = shards_of(folder, output, kind, resume=resume)
     start = time.perf_counter()
-    job = Job(loaded, notes, reading, k, kind, batch)
-    rows = answer_shards(job, shards, where, n_jobs=jobs)
+    settings = ShardSettings(loaded, notes, reading, k, kind, batch)
+    rows = answer_shards(settings, shards, where, n_jobs=jobs)
     seconds = time.perf_counter() - start
     total = sum(rows.values())
     return {

@@ -14,10 +14,10 @@ from locole.datasets.sources import suffix_of
 from locole.exceptions import LocoleError
 from locole.parallel import Engine
 
-__all__ = ["Job", "answer_shard", "answer_shards", "shards_of"]
+__all__ = ["ShardSettings", "answer_shard", "answer_shards", "shards_of"]
 
 
-class Job(NamedTuple):
+class ShardSettings(NamedTuple):
     """What is the same for all shards."""
 
     model: Any
@@ -80,7 +80,7 @@ def _answers(name: str, format: str) -> str:
 
 
 def answer_shards(
-    job: Job, shards: list[Shard], engine: Engine, *, n_jobs: int | None
+    settings: ShardSettings, shards: list[Shard], engine: Engine, *, n_jobs: int | None
 ) -> dict[str, int]:
     """Answer all shards; return the number of rows of each.
 
@@ -88,28 +88,30 @@ def answer_shards(
     kept.
     """
     rows = {}
-    found = engine.map(answer_shard, shards, shared=job, n_jobs=n_jobs, description="predicting")
+    found = engine.map(
+        answer_shard, shards, shared=settings, n_jobs=n_jobs, description="predicting"
+    )
     with closing(cast(Any, found)):
         for place, n_rows in found:
             rows[shards[place].rows] = n_rows
     return {shard.rows: rows[shard.rows] for shard in shards}
 
 
-def answer_shard(job: Job, shard: Shard) -> int:
+def answer_shard(settings: ShardSettings, shard: Shard) -> int:
     """Answer the rows of one file; return their number."""
     parts = batches(
         shard.rows,
-        job.model,
-        job.reading,
-        batch_rows=job.batch_rows,
+        settings.model,
+        settings.reading,
+        batch_rows=settings.batch_rows,
         labelled=False,
-        notes=job.notes,
+        notes=settings.notes,
         doing=shard.rows,
     )
     n_rows = 0
-    with answers_to(shard.answers, job.format, job.k, job.model.classes_) as write:
+    with answers_to(shard.answers, settings.format, settings.k, settings.model.classes_) as write:
         for features, _ in parts:
-            labels, scores = job.model.predict_topk(features, k=job.k)
+            labels, scores = settings.model.predict_topk(features, k=settings.k)
             write(labels, scores)
             n_rows += len(labels)
     return n_rows

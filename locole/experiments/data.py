@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from locole import datasets
 from locole.exceptions import LocoleError
 
-__all__ = ["FREE", "PAPER", "Rows", "choose_sets", "keep", "load_set", "open_kept", "where_missing"]
+__all__ = [
+    "FREE",
+    "PAPER",
+    "TrainTest",
+    "choose_sets",
+    "keep",
+    "load_set",
+    "open_kept",
+    "where_missing",
+]
 
 #: The sets of the paper, which the user may have; and those that anybody can have.
 PAPER = ("lshtc1", "dmoz", "odp")
@@ -37,7 +46,7 @@ _COMMON = ("max_rows", "max_test_rows", "part")
 _HELD_OUT = 0.1
 
 
-class Rows(NamedTuple):
+class TrainTest(NamedTuple):
     """Training and test rows with their labels."""
 
     X_train: sp.csr_matrix
@@ -110,7 +119,7 @@ def where_missing(name: str, folder: str | Path | None) -> str | None:
 # Load ------------------------------------------------------------------------------------------
 
 
-def load_set(name: str, options: Mapping[str, Any], folder: str | Path | None) -> Rows:
+def load_set(name: str, options: Mapping[str, Any], folder: str | Path | None) -> TrainTest:
     """Load a data set.
 
     Parameters
@@ -137,7 +146,7 @@ def load_set(name: str, options: Mapping[str, Any], folder: str | Path | None) -
     return _taken(_whole_set(name, own, folder), options)
 
 
-def _whole_set(name: str, own: dict[str, Any], folder: str | Path | None) -> Rows:
+def _whole_set(name: str, own: dict[str, Any], folder: str | Path | None) -> TrainTest:
     try:
         if name == "city_names":
             return _of(datasets.load_city_names(**own))
@@ -153,11 +162,11 @@ def _whole_set(name: str, own: dict[str, Any], folder: str | Path | None) -> Row
     return _from_files(path)
 
 
-def _of(data: datasets.Dataset) -> Rows:
-    return Rows(data.X_train, data.y_train, data.X_test, data.y_test)
+def _of(data: datasets.Dataset) -> TrainTest:
+    return TrainTest(data.X_train, data.y_train, data.X_test, data.y_test)
 
 
-def _from_files(folder: Path) -> Rows:
+def _from_files(folder: Path) -> TrainTest:
     """LIBSVM files if there are, or else texts."""
     for suffixes, load in ((_NUMBERS, _from_numbers), (_TEXTS, _from_texts)):
         paths = [_find(folder, part, suffixes) for part in ("train", "test")]
@@ -173,22 +182,22 @@ def _find(folder: Path, part: str, suffixes: Sequence[str]) -> Path | None:
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
-def _from_numbers(paths: list[str]) -> Rows:
+def _from_numbers(paths: list[str]) -> TrainTest:
     (X, y), (X_test, y_test) = datasets.load_libsvm_files(paths)
-    return Rows(X, y, X_test, y_test)
+    return TrainTest(X, y, X_test, y_test)
 
 
-def _from_texts(paths: list[str]) -> Rows:
+def _from_texts(paths: list[str]) -> TrainTest:
     from locole.text import TextFeatures
 
     (texts, y), (others, y_test) = (datasets.load_texts(path) for path in paths)
     assert y is not None
     assert y_test is not None
     features = TextFeatures()
-    return Rows(features.fit_transform(texts), y, features.transform(others), y_test)
+    return TrainTest(features.fit_transform(texts), y, features.transform(others), y_test)
 
 
-def _taken(rows: Rows, options: Mapping[str, Any]) -> Rows:
+def _taken(rows: TrainTest, options: Mapping[str, Any]) -> TrainTest:
     """The rows that the options leave."""
     X, y, X_test, y_test = rows
     part = options.get("part", "test")
@@ -202,7 +211,7 @@ def _taken(rows: Rows, options: Mapping[str, Any]) -> Rows:
         raise LocoleError(f"part must be 'test' or 'validation', not {part!r}.")
     X, y = _some(X, y, options.get("max_rows"))
     X_test, y_test = _some(X_test, y_test, options.get("max_test_rows"))
-    return Rows(X, y, X_test, y_test)
+    return TrainTest(X, y, X_test, y_test)
 
 
 def _some(X: sp.csr_matrix, y: NDArray, limit: int | None) -> tuple[sp.csr_matrix, NDArray]:
@@ -215,7 +224,7 @@ def _some(X: sp.csr_matrix, y: NDArray, limit: int | None) -> tuple[sp.csr_matri
 # Keep ------------------------------------------------------------------------------------------
 
 
-def keep(rows: Rows, folder: Path) -> None:
+def keep(rows: TrainTest, folder: Path) -> None:
     """Write rows as plain arrays, which a run reads in no time; labels become numbers."""
     labels, codes = np.unique(np.concatenate([rows.y_train, rows.y_test]), return_inverse=True)
     if labels.size < 2:
@@ -230,7 +239,7 @@ def keep(rows: Rows, folder: Path) -> None:
             np.save(folder / f"{part}_{name}.npy", np.asarray(array), allow_pickle=False)
 
 
-def open_kept(folder: str | Path) -> Rows:
+def open_kept(folder: str | Path) -> TrainTest:
     """Read what `keep` has written."""
 
     def array(name: str) -> Any:
@@ -241,4 +250,4 @@ def open_kept(folder: str | Path) -> Rows:
         parts = (array(f"{part}_{name}") for name in ("data", "indices", "indptr"))
         return sp.csr_matrix(tuple(parts), shape=shape)
 
-    return Rows(matrix("train"), array("train_y"), matrix("test"), array("test_y"))
+    return TrainTest(matrix("train"), array("train_y"), matrix("test"), array("test_y"))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.exceptions import ModelFileError
-from locole.experiments.data import Rows
+from locole.experiments.data import TrainTest
 from locole.experiments.machine import (
     Stopwatch,
     folder_bytes,
@@ -34,7 +34,7 @@ _DIGITS = 6
 
 def measure(
     run: Run,
-    rows: Rows,
+    rows: TrainTest,
     *,
     threads: int,
     coherence: float | None = None,
@@ -45,7 +45,7 @@ def measure(
     Parameters
     ----------
     run : Run
-    rows : Rows
+    rows : TrainTest
         The data.
     threads : int
         ``n_jobs``.
@@ -127,7 +127,7 @@ def _place(run: Run, threads: int) -> AbstractContextManager[Any]:
     return make_engine(run.engine).running(threads)
 
 
-def _warm_up(run: Run, rows: Rows, threads: int) -> None:
+def _warm_up(run: Run, rows: TrainTest, threads: int) -> None:
     """Compile what fit and prediction will use; what goes wrong here will do so again."""
     estimator = make_estimator(run, threads=threads)
     _shorten(estimator)

@@ -26,7 +26,7 @@ class _File(NamedTuple):
     path: str
 
 
-class _Rows(NamedTuple):
+class _StoredCsr(NamedTuple):
     """A CSR array, of which some arrays may be in files."""
 
     data: Any
@@ -50,7 +50,7 @@ def stored(value: Any, folder: str) -> Any:
     if isinstance(value, sp.csr_array):
         arrays = (value.data, value.indices, value.indptr)
         data, indices, indptr = (stored(array, folder) for array in arrays)
-        return _Rows(data, indices, indptr, value.shape)
+        return _StoredCsr(data, indices, indptr, value.shape)
     if isinstance(value, tuple):
         return _like(value, [stored(item, folder) for item in value])
     if isinstance(value, np.ndarray) and value.nbytes >= _LARGE_BYTES:
@@ -68,7 +68,7 @@ def fetched(value: Any) -> Any:
                 f"a node cannot read {value.path}: the folder must be one that all nodes see under this "
                 "path, or have a copy of."
             ) from error
-    if isinstance(value, _Rows):
+    if isinstance(value, _StoredCsr):
         data, indices, indptr = map(fetched, value[:3])
         rows = sp.csr_array((data, indices, indptr), shape=value.shape)
         # scipy takes a narrower type of index if it can, which would be a copy in each process.

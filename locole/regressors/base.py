@@ -42,6 +42,9 @@ class TargetsLike(Protocol):
     def table(self, start: int, stop: int) -> NDArray:
         """Outputs ``start … stop−1`` of every code."""
 
+    def take(self, index: NDArray) -> TargetsLike:
+        """Targets of these samples alone; codes keep their meaning."""
+
 
 @runtime_checkable
 class LabelTargets(TargetsLike, Protocol):
@@ -59,24 +62,28 @@ class LabelTargets(TargetsLike, Protocol):
 
 
 class ArrayTargets:
-    """An ordinary target array: every sample has a row of its own."""
+    """An ordinary target array: every sample has a row of its own, which is its code."""
 
-    def __init__(self, Y: NDArray) -> None:
-        self.Y = Y
-        self.codes = np.arange(Y.shape[0])
+    def __init__(self, Y: NDArray, codes: NDArray[np.int64] | None = None) -> None:
+        self.Y, self._has_all = Y, codes is None
+        self.codes = np.arange(Y.shape[0]) if codes is None else codes
 
     @property
     def shape(self) -> tuple[int, int]:
         """``(n_samples, n_outputs)``."""
-        return self.Y.shape[0], self.Y.shape[1]
+        return self.codes.size, self.Y.shape[1]
 
     def rows(self, index: slice | NDArray) -> NDArray:
         """Return the targets of these samples."""
-        return self.Y[index]
+        return self.Y[index if self._has_all else self.codes[index]]
 
     def table(self, start: int, stop: int) -> NDArray:
-        """Return outputs ``start … stop−1`` of every sample."""
+        """Return outputs ``start … stop−1`` of every row of the array."""
         return self.Y[:, start:stop]
+
+    def take(self, index: NDArray) -> ArrayTargets:
+        """Return the targets of these samples; the array is not copied."""
+        return ArrayTargets(self.Y, self.codes[index])
 
 
 def as_targets(targets: TargetsLike | ArrayLike) -> TargetsLike:

@@ -11,12 +11,10 @@ from types import NoneType
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, saved_as, write_model
-from locole.regressors.base import TargetsLike
+from locole.regressors.problem import Problem
 
 __all__ = ["Checkpoints", "check_folder", "fingerprint"]
 
@@ -27,22 +25,13 @@ def check_folder(checkpoint: Any) -> None:
         raise LocoleError(f"checkpoint must be the path of a folder, not {checkpoint!r}.")
 
 
-def fingerprint(
-    X: sp.csr_array,
-    targets: TargetsLike,
-    codes: NDArray[np.int64],
-    weight: NDArray | None,
-    *settings: Any,
-) -> str:
-    """Hash of the data and of everything else that decides what is learnt from it.
-
-    The target of row i of X is row ``codes[i]`` of the targets' table, of which some outputs are looked
-    at.
-    """
-    settings = (targets.shape[1], *settings)
-    digest = hashlib.sha256(json.dumps([str(item) for item in settings]).encode())
-    arrays = [X.indptr, X.indices, X.data, codes, targets.table(0, min(16, targets.shape[1]))]
-    arrays += [] if weight is None else [weight]
+def fingerprint(problem: Problem, *settings: Any) -> str:
+    """Hash of the data, of some outputs of its targets, and of all else that decides what is learnt."""
+    X, n_outputs = problem.X, problem.targets.shape[1]
+    digest = hashlib.sha256(json.dumps([str(item) for item in (n_outputs, *settings)]).encode())
+    table = problem.targets.table(0, min(16, n_outputs))
+    arrays = [X.indptr, X.indices, X.data, problem.codes, table]
+    arrays += [] if problem.weight is None else [problem.weight]
     for array in arrays:
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

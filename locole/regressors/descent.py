@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,9 +15,10 @@ from locole.parallel.blocks import slices, workers
 from locole.parallel.progress import track
 from locole.regressors.base import LabelTargets
 from locole.regressors.lazy_updates import Shrinkage, TailMean
+from locole.regressors.problem import Problem
 from locole.regressors.settings import Settings
 
-__all__ = ["Descent", "Rows", "learning_unit", "points"]
+__all__ = ["Descent", "label_counts", "learning_unit", "points", "softmax_of"]
 
 # Rows and outputs that one task takes; they do not depend on the number of threads.
 _ROWS, _OUTPUTS = 64, 256
@@ -29,44 +30,29 @@ _FREE_OVERLAP = 12.0
 _TAU_RATE, _TAU_RANGE = 0.1, (0.1, 10.0)
 
 
-class Rows(NamedTuple):
-    """What is learnt from: rows of positive weight and their labels.
+def label_counts(problem: Problem, seen: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows of each label so far: these, and those of earlier rows, as far as there were labels."""
+    n = problem.targets.n_classes
+    counts = np.bincount(problem.codes, problem.weight, minlength=n).astype(np.float64)
+    seen = seen[:n]
+    counts[: seen.size] += seen
+    return counts
 
-    ``seen`` counts the earlier rows of each label, as far as there were labels.
+
+def softmax_of(
+    targets: LabelTargets, settings: Settings, counts: NDArray[np.float64]
+) -> Callable[..., tuple[NDArray, NDArray]]:
+    """Return the function from points and codes to losses and their gradients.
+
+    The prior of a label is its share of all rows, as if each label had been met once more.
     """
-
-    X: sp.csr_array
-    codes: NDArray[np.int64]
-    weight: NDArray[np.float32] | None
-    targets: LabelTargets
-    seen: NDArray[np.float64]
-
-    def take(self, rows: NDArray[np.int64]) -> Rows:
-        """Some of them; targets are those of all."""
-        weight = None if self.weight is None else self.weight[rows]
-        return self._replace(X=sp.csr_array(self.X[rows]), codes=self.codes[rows], weight=weight)
-
-    def softmax(self, settings: Settings) -> Callable[..., tuple[NDArray, NDArray]]:
-        """Return the function from points and codes to losses and their gradients."""
-        return self.targets.softmax(
-            label_smoothing=settings.label_smoothing,
-            offsets=settings.prior * self.log_frequencies() if settings.prior > 0 else None,
-            n_sampled=settings.n_sampled,
-            seed=settings.random_state,
-        )
-
-    def label_counts(self) -> NDArray[np.float64]:
-        """Rows of each label so far, these included."""
-        n = self.targets.n_classes
-        counts = np.bincount(self.codes, self.weight, minlength=n).astype(np.float64)
-        seen = self.seen[:n]
-        counts[: seen.size] += seen
-        return counts
-
-    def log_frequencies(self) -> NDArray[np.float64]:
-        """Logarithm of the share of each label, as if each had been met once more."""
-        counts = self.label_counts() + 1
-        return np.log(counts / counts.sum())
+    counts = counts + 1
+    return targets.softmax(
+        label_smoothing=settings.label_smoothing,
+        offsets=settings.prior * np.log(counts / counts.sum()) if settings.prior > 0 else None,
+        n_sampled=settings.n_sampled,
+        seed=settings.random_state,
+    )
 
 
 def learning_unit(X: sp.csr_array) -> float:
@@ -96,11 +82,17 @@ class Descent:
     """
 
     def __init__(
-        self, rows: Rows, W: NDArray[np.float32], settings: Settings, *, tau: float = 1.0
+        self,
+        rows: Problem,
+        W: NDArray[np.float32],
+        settings: Settings,
+        softmax: Callable[..., tuple[NDArray, NDArray]],
+        *,
+        tau: float = 1.0,
     ) -> None:
         self.rows, self.W, self.settings, self.tau = rows, W, settings, tau
-        self.rng = np.random.default_rng([settings.random_state, rows.X.shape[0]])
-        self.softmax = rows.softmax(settings)
+        self.rng = np.random.default_rng([settings.random_state, rows.n_rows])
+        self.softmax = softmax
         unit = learning_unit(rows.X)
         overlap = max(1.0, self._overlap() / unit / _FREE_OVERLAP)
         self.rate = settings.learning_rate / (unit * overlap)
@@ -110,7 +102,7 @@ class Descent:
 
     def _overlap(self) -> float:
         """Largest eigenvalue of ``X_Bᵀ X_B`` for one batch, by power iteration."""
-        n = self.rows.X.shape[0]
+        n = self.rows.n_rows
         B = self.rows.X[self.rng.permutation(n)[: self.settings.batch_size]]
         v = np.ones(B.shape[0]) / np.sqrt(B.shape[0])
         value = 0.0
@@ -124,7 +116,7 @@ class Descent:
 
     def run(self) -> Iterator[float]:
         """Yield the mean loss of each epoch, of rows as they were met."""
-        n, epochs = self.rows.X.shape[0], self.settings.epochs
+        n, epochs = self.rows.n_rows, self.settings.epochs
         batches = slices(n, self.settings.batch_size)
         total = epochs * len(batches)
         tail_from = total - math.ceil(self.settings.averaging * total)
@@ -157,7 +149,7 @@ class Descent:
             self.W[:] = self.weights()
         return self.W
 
-    def mean_loss(self, rows: Rows, W: NDArray[np.float32]) -> float:
+    def mean_loss(self, rows: Problem, W: NDArray[np.float32]) -> float:
         """Mean loss of other rows, with the weights of their logits."""
         n_outputs = rows.targets.shape[1]
 
@@ -166,12 +158,12 @@ class Descent:
             found, _ = self._loss(rows, mine, points(rows.X, mine, W, n_outputs), draw=0)
             return float(found.sum(dtype=np.float64))
 
-        n = rows.X.shape[0]
+        n = rows.n_rows
         with workers(self.settings.n_jobs) as apply:
             return sum(apply(loss, slices(n, _ROWS))) / n
 
     def _loss(
-        self, rows: Rows, mine: NDArray[np.int64], Z: NDArray[np.float32], *, draw: int
+        self, rows: Problem, mine: NDArray[np.int64], Z: NDArray[np.float32], *, draw: int
     ) -> tuple[NDArray, NDArray[np.float32]]:
         """Losses and gradients of points, times the rows' weights."""
         loss, gradient = self.softmax(Z, rows.codes[mine], draw=draw)

@@ -17,6 +17,7 @@ from locole.parallel import THREADS, Engine, read_only
 from locole.parallel.blocks import slices
 from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.problem import Problem
+from locole.sparse_rows import row_squares
 
 __all__ = ["DualSettings", "padded_width", "solve_dual", "solve_outputs"]
 
@@ -111,9 +112,8 @@ def solve_dual(
     dense = settings.l1 == 0
     W = np.empty((n_features, padded_width(n_outputs)) if dense else (0, 0), dtype=np.float32)
     W[:, n_outputs:] = 0
-    codes = read_only(problem.codes)
     work = _Work(
-        problem._replace(X=prepared.X, codes=codes),
+        problem._replace(X=prepared.X),
         prepared,
         settings,
         start,
@@ -206,8 +206,8 @@ def _prepare(problem: Problem, settings: DualSettings) -> _Prepared:
     data = X.data.astype(np.float32, copy=False)
     indices, indptr = rank.astype(index)[X.indices], X.indptr.astype(index, copy=False)
     slopes = 1 / (2 * problem.weight)
-    sizes = 1 / (slopes + problem.row_squares() / (2 * settings.l2))
     X = sp.csr_array((data, indices, indptr), shape=X.shape)
+    sizes = 1 / (slopes + row_squares(X) / (2 * settings.l2))
     X.data, X.indices, X.indptr = map(read_only, (X.data, X.indices, X.indptr))
     vectors = (v.astype(np.float32) for v in (problem.weight, slopes, sizes))
     return _Prepared(X, *map(read_only, (rank, *vectors)))
@@ -253,12 +253,14 @@ class _Block:
         piece = problem.targets.table(outputs.start, outputs.stop)
         table = np.zeros((len(piece), BLOCK), dtype=np.float32)
         table[:, : outputs.stop - outputs.start] = piece
-        self.norm = problem.target_norm(table)
+        share = np.bincount(problem.codes, weights=problem.weight, minlength=len(table))
+        # Σ weight_i ‖y_i‖², the objective at zero weights.
+        self.norm = float(share @ np.einsum("cj,cj->c", table, table, dtype=np.float64))
         self.objective = 0.0
         n_samples = shared.X.shape[0]
         # What each sample added to the gap when it was last visited.
         self.parts = np.empty(n_samples if settings.shrinking else 0, dtype=np.float32)
-        self._table, self._codes = table.ravel(), problem.codes
+        self._table, self._codes = table.ravel(), read_only(problem.codes)
         self._shared, self._settings, self._room = shared, settings, room
 
     def visit(self, order: NDArray[np.int64]) -> float:

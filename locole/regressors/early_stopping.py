@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError
 from locole.parallel.blocks import map_blocks
-from locole.regressors.descent import Descent, Rows, points
+from locole.regressors.descent import Descent, points
+from locole.regressors.problem import Problem
 from locole.regressors.settings import Settings
 
 __all__ = ["Watch", "share_wrong", "split"]
@@ -20,26 +21,26 @@ _STEEP = np.float32(1000)
 _ROWS = 64
 
 
-def split(rows: Rows, settings: Settings) -> tuple[Rows, Rows | None]:
+def split(rows: Problem, settings: Settings) -> tuple[Problem, Problem | None]:
     """Rows to learn from and, if a fraction is given, rows to watch: at least one of each."""
     if settings.validation_fraction == 0:
         return rows, None
-    n = rows.X.shape[0]
+    n = rows.n_rows
     if n < 2:
         raise LocoleError("a row alone cannot be split: set validation_fraction to 0.")
     n_watched = min(max(1, round(settings.validation_fraction * n)), n - 1)
-    order = np.random.default_rng([settings.random_state, n, 2]).permutation(n)
-    return rows.take(np.sort(order[n_watched:])), rows.take(np.sort(order[:n_watched]))
+    # The last number: rows that choose a penalty do not also choose when to stop.
+    return rows.split(n_watched, seed=[settings.random_state, n, 2])
 
 
-def share_wrong(rows: Rows, W: NDArray[np.float32], *, n_jobs: int | None = None) -> float:
+def share_wrong(rows: Problem, W: NDArray[np.float32], *, n_jobs: int | None = None) -> float:
     """Weighted part of the rows whose label does not come first.
 
     No decoder is needed: with steep logits a label that comes first has more than half of the
     probability, and a loss below log 2.
     """
     softmax = rows.targets.softmax()
-    n, n_outputs = rows.X.shape[0], rows.targets.shape[1]
+    n, n_outputs = rows.n_rows, rows.targets.shape[1]
 
     def wrong(part: slice) -> NDArray[np.bool_]:
         mine = np.arange(part.start, part.stop)
@@ -59,13 +60,13 @@ class Watch:
     ----------
     descent : Descent
         What makes the weights.
-    rows : Rows, optional
+    rows : Problem, optional
         Rows to watch.
     patience : int
         It is over after so many looks that saw nothing better.
     """
 
-    def __init__(self, descent: Descent, rows: Rows | None, patience: int) -> None:
+    def __init__(self, descent: Descent, rows: Problem | None, patience: int) -> None:
         self.descent, self.rows, self.patience = descent, rows, patience
         self.smallest, self.in_vain = (np.inf, np.inf), 0
         self.kept: tuple[NDArray[np.float32], float] | None = None

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
@@ -20,9 +19,10 @@ from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
 from locole.regressors.linear import LinearRegressor
 from locole.regressors.penalty import choose_l2
-from locole.regressors.problem import ROWS, Problem, make_problem
+from locole.regressors.problem import Problem, make_problem
 from locole.regressors.storage import Storage
 from locole.samples import checked_rows
+from locole.sparse_rows import ROWS
 
 __all__ = ["RECIPES", "ElasticNetRegressor"]
 
@@ -158,7 +158,7 @@ class ElasticNetRegressor(LinearRegressor):
         settings, engine = self._settings(), make_engine(self.engine)
         X = checked_rows(self, X, dtype=[np.float64, np.float32])
         constant = self._wants_constant(X)
-        problem = self._problem(X, targets, sample_weight, constant)
+        problem = _problem(X, targets, sample_weight, constant)
         settings = self._chosen(problem, settings)
         if suits_directly(problem, settings.l1):
             W: Any = solve_directly(problem, settings.l2)
@@ -187,7 +187,7 @@ class ElasticNetRegressor(LinearRegressor):
             return self.fit(X, targets, sample_weight)
         settings = self._settings()._replace(l2=self.l2_)
         X = checked_rows(self, X, dtype=[np.float64, np.float32], reset=False)
-        problem = self._problem(X, targets, sample_weight, self._has_constant)
+        problem = _problem(X, targets, sample_weight, self._has_constant)
         if problem.targets.shape[1] != self.n_outputs_:
             raise LocoleError(
                 f"targets have {problem.targets.shape[1]} outputs, the model {self.n_outputs_}."
@@ -227,7 +227,7 @@ class ElasticNetRegressor(LinearRegressor):
         """
         total = self.curvature_.copy()
         # A piece after the other, since all at once would be two more copies of X.
-        for start in range(0, problem.X.shape[0], ROWS):
+        for start in range(0, problem.n_rows, ROWS):
             rows = slice(start, start + ROWS)
             sizes = abs(problem.X[rows])
             lengths = np.asarray(sizes.sum(axis=1), dtype=np.float64).ravel()
@@ -253,20 +253,12 @@ class ElasticNetRegressor(LinearRegressor):
                 print(self.l2_reason_, file=sys.stderr)
         return settings._replace(l2=self.l2_)
 
-    def _problem(
-        self, X: Any, targets: Any, sample_weight: ArrayLike | None, constant: bool
-    ) -> Problem:
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        return make_problem(sp.csr_array(X), as_targets(targets), weight, constant=constant)
-
     def _checkpoints(self, problem: Problem, settings: DualSettings) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
         # What is learnt depends neither on threads nor on what is shown.
         settings = settings._replace(n_jobs=None, verbose=0)
-        data = (problem.X, problem.targets, problem.codes, problem.weight)
-        owner = fingerprint(*data, settings)
-        return Checkpoints(self.checkpoint, owner=owner)
+        return Checkpoints(self.checkpoint, owner=fingerprint(problem, settings))
 
     def _settings(self) -> DualSettings:
         check_folder(self.checkpoint)
@@ -308,6 +300,10 @@ class ElasticNetRegressor(LinearRegressor):
                 f"shrinking must be True, False or 'auto', not {self.shrinking!r}: take 'auto'."
             )
         return bool(self.shrinking)
+
+
+def _problem(X: Any, targets: Any, sample_weight: ArrayLike | None, constant: bool) -> Problem:
+    return make_problem(X, as_targets(targets), sample_weight, constant=constant).weighted()
 
 
 def _scaled(W: Any, factors: NDArray) -> Any:

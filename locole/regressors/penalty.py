@@ -14,6 +14,7 @@ from locole.regressors.base import TargetsLike
 from locole.regressors.direct import suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
 from locole.regressors.problem import Problem
+from locole.samples import split_rows
 
 __all__ = ["Choice", "choose_l2"]
 
@@ -48,6 +49,9 @@ class _FirstOutputs:
 
     def table(self, start: int, stop: int) -> NDArray:
         return self._targets.table(start, stop)
+
+    def take(self, index: NDArray) -> _FirstOutputs:
+        return _FirstOutputs(self._targets.take(index), self.shape[1])
 
 
 def choose_l2(problem: Problem, settings: DualSettings) -> Choice:
@@ -101,20 +105,16 @@ def _mean_square(problem: Problem) -> float:
 
 
 class _Split:
-    """Rows to learn from and rows held out, drawn once."""
+    """Some rows to learn from and validation rows, drawn once, with their first outputs."""
 
     def __init__(self, problem: Problem, settings: DualSettings) -> None:
-        n = problem.X.shape[0]
-        order = np.random.default_rng([settings.seed, n]).permutation(n)
+        n, n_outputs = problem.n_rows, min(BLOCK, problem.targets.shape[1])
         self.n_held_out = min(_HELD_OUT, n // 10)
-        n_kept = int(np.clip(n // 5, *_TRAINED_ON))
-        held, kept = np.split(order[: self.n_held_out + n_kept], [self.n_held_out])
-        n_outputs = min(BLOCK, problem.targets.shape[1])
-        targets = _FirstOutputs(problem.targets, n_outputs)
-        self._train = Problem(problem.X[kept], problem.weight[kept], targets, problem.codes[kept])
-        self._X = problem.X[held]
-        self._weight = problem.weight[held]
-        self._Y = targets.table(0, n_outputs)[problem.codes[held]]
+        train, held = split_rows(n, self.n_held_out, seed=[settings.seed, n])
+        few = problem._replace(targets=_FirstOutputs(problem.targets, n_outputs))
+        self._train = few.take(train[: int(np.clip(n // 5, *_TRAINED_ON))])
+        self._held = few.take(held)
+        self._Y = few.targets.table(0, n_outputs)[self._held.codes]
         self._settings = settings._replace(
             max_passes=_PASSES, tol=0.0, n_jobs=1, verbose=0, shrinking=False
         )
@@ -122,8 +122,9 @@ class _Split:
     def error(self, l2: float) -> float:
         """Weighted mean squared error of the held-out rows, relative to that of answering zero."""
         weights, _ = solve_dual(self._train, self._settings._replace(l2=l2))
-        Z = self._X @ weights
+        Z = self._held.X @ weights
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self._Y.shape[1]]
         squares = np.square(Z - self._Y).sum(axis=1)
         norms = np.square(self._Y).sum(axis=1)
-        return float(self._weight @ squares / max(float(self._weight @ norms), 1e-30))
+        weight = self._held.weight
+        return float(weight @ squares / max(float(weight @ norms), 1e-30))

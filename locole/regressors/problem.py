@@ -1,59 +1,79 @@
-"""A linear regression problem, as the solvers want it."""
+"""What a regressor learns from: rows of positive weight and their targets."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
 
 from locole.exceptions import LocoleError
 from locole.regressors.base import TargetsLike
+from locole.samples import split_rows
+from locole.sparse_rows import with_constant
 
-__all__ = ["ROWS", "Problem", "make_problem"]
-
-#: Rows looked at in one go where the work needs copies of them.
-ROWS = 4_096
+__all__ = ["Problem", "make_problem"]
 
 
 class Problem(NamedTuple):
-    """Samples with positive weight; target i is ``targets.table(…)[codes[i]]``."""
+    """Rows of positive weight, the target of each, and how much it counts."""
 
     X: sp.csr_array
-    weight: NDArray[np.float64]
-    targets: TargetsLike
-    codes: NDArray[np.int64]
+    targets: Any
+    """`TargetsLike` of these rows, or `LabelTargets` where labels are needed."""
+    weight: Any = None
+    """Array, or None where all rows count 1."""
 
-    def row_squares(self) -> NDArray[np.float64]:
-        """‖x_i‖² of each sample."""
-        X, squares = self.X, np.zeros(self.X.shape[0])
-        for start in range(0, X.shape[0], ROWS):
-            places = X.indptr[start : start + ROWS + 1]
-            values = np.square(X.data[places[0] : places[-1]].astype(np.float32), dtype=np.float64)
-            # reduceat gives an empty row the entry that follows, and none may follow the last.
-            sums = np.add.reduceat(np.append(values, 0.0), places[:-1] - places[0])
-            squares[start : start + ROWS] = sums * (np.diff(places) > 0)
-        return squares
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
 
-    def target_norm(self, table: NDArray) -> float:
-        """Σ weight_i ‖y_i‖² over the outputs of a table: the objective at zero weights."""
-        share = np.bincount(self.codes, weights=self.weight, minlength=len(table))
-        return float(share @ np.einsum("cj,cj->c", table, table, dtype=np.float64))
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """Code of each row: its target is ``targets.table(…)[code]``."""
+        codes: NDArray[np.int64] = self.targets.codes
+        return codes
+
+    def take(self, rows: NDArray[np.int64]) -> Problem:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Problem(sp.csr_array(self.X[rows]), self.targets.take(rows), weight)
+
+    def split(self, n_validation: int, *, seed: Sequence[int]) -> tuple[Problem, Problem]:
+        """Rows to learn from and validation rows, both in their order."""
+        train, validation = split_rows(self.n_rows, n_validation, seed=seed)
+        return self.take(np.sort(train)), self.take(np.sort(validation))
+
+    def weighted(self) -> Problem:
+        """With a weight for every row."""
+        weight = np.ones(self.n_rows) if self.weight is None else self.weight.astype(np.float64)
+        return self._replace(weight=weight)
+
+    def relative(self) -> Problem:
+        """With weights of mean 1, if there are any: steps must not depend on their unit."""
+        if self.weight is None:
+            return self
+        return self._replace(weight=(self.weight / self.weight.mean()).astype(np.float32))
 
 
 def make_problem(
-    X: sp.csr_array, targets: TargetsLike, weight: NDArray, *, constant: bool
+    X: Any, targets: TargetsLike, sample_weight: Any, *, constant: bool = False
 ) -> Problem:
     """Drop samples of weight zero and, if asked, add a constant feature."""
+    X = sp.csr_array(X)
     if X.shape[0] != targets.shape[0]:
         raise LocoleError(f"X has {X.shape[0]} rows but there are {targets.shape[0]} targets.")
     if constant:
-        ones = sp.csr_array(np.ones((X.shape[0], 1), dtype=X.dtype))
-        X = sp.csr_array(sp.hstack([X, ones], format="csr"))
+        X = with_constant(X)
+    if sample_weight is None:
+        return Problem(X, targets)
+    weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
     kept = np.flatnonzero(weight > 0)
     if kept.size == 0:
         raise LocoleError("all sample weights are zero: give some samples a positive weight.")
-    if kept.size < X.shape[0]:
-        X = X[kept]
-    return Problem(X, weight[kept].astype(np.float64), targets, targets.codes[kept])
+    problem = Problem(X, targets, weight)
+    return problem if kept.size == X.shape[0] else problem.take(kept)

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.simd import WIDTH
 from locole.regressors.base import LabelTargets, TargetsLike, all_or_nothing
-from locole.regressors.descent import Descent, Rows
+from locole.regressors.descent import Descent, label_counts, softmax_of
 from locole.regressors.early_stopping import Watch, split
 from locole.regressors.linear import LinearRegressor
+from locole.regressors.problem import Problem, make_problem
 from locole.regressors.settings import Settings, checked
 from locole.regressors.storage import Storage
 from locole.regressors.warm_start import elastic_net, scaled_weights
@@ -187,7 +187,8 @@ class SoftmaxRegressor(LinearRegressor):
             width = -(-rows.targets.shape[1] // WIDTH) * WIDTH
             W = np.zeros((rows.X.shape[1], width), dtype=np.float32)
         else:
-            W = scaled_weights(start, rows, settings)
+            softmax = softmax_of(rows.targets, settings, label_counts(rows, self.label_counts_))
+            W = scaled_weights(start, rows, softmax, seed=self.random_state)
         self._learn(rows, watched, W, settings, constant)
         return self
 
@@ -216,44 +217,32 @@ class SoftmaxRegressor(LinearRegressor):
             self.tau_ = 1.0
         elif self.tau_ != 1:
             W /= np.float32(self.tau_)
-        share = rows.X.shape[0] / (self.rows_seen_ + rows.X.shape[0])
+        share = rows.n_rows / (self.rows_seen_ + rows.n_rows)
         settings = settings._replace(learning_rate=share * self.learning_rate)
         self._learn(rows, watched, W, settings, constant)
         return self
 
-    def _rows(self, X: Any, targets: Any, sample_weight: Any, constant: bool) -> Rows:
+    def _rows(self, X: Any, targets: Any, sample_weight: Any, constant: bool) -> Problem:
         if not isinstance(targets, LabelTargets):
             raise LocoleError(
                 "SoftmaxRegressor learns from labels and their vectors, not from an array of "
                 "targets: use it as LocoleClassifier(regressor=...)."
             )
-        X = sp.csr_array(X)
-        if X.shape[0] != targets.shape[0]:
-            raise LocoleError(f"X has {X.shape[0]} rows but there are {targets.shape[0]} targets.")
-        codes, weight = targets.codes, None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            kept = np.flatnonzero(weight > 0)
-            if kept.size == 0:
-                raise LocoleError("all sample weights are zero: give some a positive weight.")
-            X, codes, weight = X[kept], codes[kept], weight[kept]
-            weight = (weight / weight.mean()).astype(np.float32)
-        if constant:
-            ones = sp.csr_array(np.ones((X.shape[0], 1), dtype=np.float32))
-            X = sp.csr_array(sp.hstack([X, ones], format="csr"))
-        return Rows(X, codes, weight, targets, self.label_counts_)
+        return make_problem(X, targets, sample_weight, constant=constant).relative()
 
     def _learn(
         self,
-        rows: Rows,
-        watched: Rows | None,
+        rows: Problem,
+        watched: Problem | None,
         W: NDArray[np.float32],
         settings: Settings,
         constant: bool,
     ) -> None:
-        descent = Descent(rows, W, settings, tau=self.tau_)
+        counts = label_counts(rows, self.label_counts_)
+        softmax = softmax_of(rows.targets, settings, counts)
+        descent = Descent(rows, W, settings, softmax, tau=self.tau_)
         watch = Watch(descent, watched, settings.patience)
-        n = rows.X.shape[0]
+        n = rows.n_rows
         start = time.perf_counter()
         for loss in descent.run():
             record = {"loss": loss, **watch.look()}
@@ -267,7 +256,7 @@ class SoftmaxRegressor(LinearRegressor):
         n_outputs = rows.targets.shape[1]
         self._set_weights(sp.csr_array(W) if self.l1 > 0 else W, n_outputs, constant=constant)
         self.rows_seen_ += n
-        self.label_counts_ = rows.label_counts()
+        self.label_counts_ = counts
 
     def _settings(self) -> Settings:
         self._check_storage()

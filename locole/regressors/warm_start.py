@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from locole.exceptions import LocoleError
 from locole.kernels.simd import WIDTH
 from locole.parallel.blocks import workers
-from locole.regressors.descent import Rows, points
+from locole.regressors.descent import points
 from locole.regressors.elastic_net import ElasticNetRegressor
 from locole.regressors.linear import LinearRegressor
+from locole.regressors.problem import Problem
 from locole.regressors.settings import Settings
+from locole.samples import split_rows
 
 __all__ = ["best_scale", "elastic_net", "scaled_weights"]
 
@@ -22,24 +24,7 @@ __all__ = ["best_scale", "elastic_net", "scaled_weights"]
 _ROWS, _HALVINGS, _RANGE = 1_000, 12, (-10.0, 14.0)
 
 
-class _TargetsOf:
-    """Targets of some rows, as the elastic net asks for them."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.codes, self.all = rows.codes, rows.targets
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.codes.size, self.all.shape[1]
-
-    def rows(self, index: slice | NDArray) -> NDArray:
-        return self.table(0, self.shape[1])[self.codes[index]]
-
-    def table(self, start: int, stop: int) -> NDArray:
-        return self.all.table(start, stop)
-
-
-def elastic_net(rows: Rows, settings: Settings) -> LinearRegressor:
+def elastic_net(rows: Problem, settings: Settings) -> LinearRegressor:
     """Solve for squared loss on the same rows; a constant is already among their features."""
     solver = ElasticNetRegressor(
         fit_intercept=False,
@@ -47,11 +32,11 @@ def elastic_net(rows: Rows, settings: Settings) -> LinearRegressor:
         n_jobs=settings.n_jobs,
         verbose=settings.verbose,
     )
-    return solver.fit(rows.X, _TargetsOf(rows), sample_weight=rows.weight)
+    return solver.fit(rows.X, rows.targets, sample_weight=rows.weight)
 
 
 def scaled_weights(
-    regressor: LinearRegressor, rows: Rows, settings: Settings
+    regressor: LinearRegressor, rows: Problem, softmax: Any, *, seed: int
 ) -> NDArray[np.float32]:
     """Weights of a fitted regressor, times the number for which some rows have the smallest loss."""
     n_outputs, n_features = rows.targets.shape[1], rows.X.shape[1]
@@ -66,11 +51,12 @@ def scaled_weights(
     W[:n_own, :n_outputs] = own.toarray() if sp.issparse(own) else own
     if n_features > n_own:
         W[-1, :n_outputs] = regressor.intercept_
-    n = rows.X.shape[0]
-    some = np.random.default_rng([settings.random_state, n, 3]).permutation(n)[:_ROWS]
+    n = rows.n_rows
+    # The last number: not the rows that are watched.
+    _, some = split_rows(n, _ROWS, seed=[seed, n, 3])
     with workers(None):
         Z = points(rows.X, some, W, n_outputs)
-        scale = best_scale(rows.softmax(settings), Z, rows.codes[some])
+        scale = best_scale(softmax, Z, rows.codes[some])
     W *= np.float32(scale)
     return W
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from locole.baselines import PPDSparse
-from locole.baselines.ppd_sparse import _Problem, solve_block
+from locole.baselines.ppd_sparse import _Shared, solve_block
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
 
@@ -98,7 +98,7 @@ def test_larger_penalties_give_fewer_weights():
 
 
 def test_labels_do_not_depend_on_their_neighbours():
-    problem = _Problem.of(X_WORDS, Y_WORDS, PPDSparse())
+    problem = _Shared.of(X_WORDS, Y_WORDS, PPDSparse())
     whole = solve_block(problem, slice(0, 12))
     again = solve_block(problem, slice(0, 12))
     assert_same_bits(list(whole), list(again))
@@ -109,7 +109,7 @@ def test_labels_do_not_depend_on_their_neighbours():
 
 def test_read_only_problems_are_solved():
     """Workers in other processes see shared memory that they may not write to."""
-    problem = _Problem.of(X_WORDS.copy(), Y_WORDS.copy(), PPDSparse())
+    problem = _Shared.of(X_WORDS.copy(), Y_WORDS.copy(), PPDSparse())
     expected = solve_block(problem, slice(0, 3))
     for matrix in (problem.X, problem.by_feature):
         for array in (matrix.data, matrix.indices, matrix.indptr):

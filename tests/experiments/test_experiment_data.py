@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from locole.exceptions import LocoleError
-from locole.experiments.data import Rows, choose_sets, keep, load_set, open_kept, where_missing
+from locole.experiments.data import TrainTest, choose_sets, keep, load_set, open_kept, where_missing
 
 SMALL = {"n_samples": 200, "n_features": 100, "n_classes": 20}
 
@@ -103,11 +103,11 @@ def test_validation_rows_are_training_rows_that_are_not_learnt():
 def test_kept_rows_come_back(tmp_path):
     X = sp.csr_matrix(np.array([[1.0, 0, 2], [0, 3, 0]], dtype=np.float32))
     y = np.array(["b", "a"], dtype=object)
-    keep(Rows(X, y, X[:1], np.array(["c"], dtype=object)), tmp_path / "kept")
+    keep(TrainTest(X, y, X[:1], np.array(["c"], dtype=object)), tmp_path / "kept")
     rows = open_kept(tmp_path / "kept")
     assert (rows.X_train != X).nnz == 0
     assert rows.X_train.dtype == np.float32
     assert rows.y_train.tolist() == [1, 0]
     assert rows.y_test.tolist() == [2]  # never learnt, so always a mistake
     with pytest.raises(LocoleError, match="one label"):
-        keep(Rows(X, y[[0, 0]], X[:1], y[:1]), tmp_path / "other")
+        keep(TrainTest(X, y[[0, 0]], X[:1], y[:1]), tmp_path / "other")

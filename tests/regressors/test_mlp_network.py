@@ -19,7 +19,8 @@ from locole.regressors.mlp.network import _Product, _Share, one_thread
 from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.schedule import rates
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
-from locole.regressors.mlp.training import Rows, Training, losses_of
+from locole.regressors.mlp.training import Training, losses_of
+from locole.regressors.problem import Problem
 from locole.targets import Targets
 
 X_WORDS, Y_WORDS = words(n_samples=120)
@@ -28,7 +29,7 @@ EMBEDDINGS = [Kerdock(40, dim=16), Nelson(40, dim=7), Gaussian(40, dim=10)]
 
 
 def make_training(embedding, settings, *, seed=0, weight=None, device="cpu"):
-    rows = Rows(X_WORDS, np.arange(120), weight, Targets(Y_WORDS, embedding))
+    rows = Problem(X_WORDS, Targets(Y_WORDS, embedding), weight)
     shape = Shape(
         X_WORDS.shape[1], settings.hidden, embedding.real_dim, settings.batch_norm, settings.skip,
         settings.normalise, settings.normalise and settings.loss == "softmax",

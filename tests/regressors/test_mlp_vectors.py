@@ -22,8 +22,9 @@ from locole.regressors.mlp.device import DeviceNetwork
 from locole.regressors.mlp.network import one_thread
 from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.shape import Shape, first_weights, initial
-from locole.regressors.mlp.training import Rows, Training, losses_of
+from locole.regressors.mlp.training import Training, losses_of
 from locole.regressors.mlp.vectors import SHARPNESS, JointLoss
+from locole.regressors.problem import Problem
 from locole.samples import Samples
 from locole.scoring import VectorScorer
 from locole.targets import Targets
@@ -53,7 +54,7 @@ def small(**parameters):
 
 
 def make_training(settings, embedding=EMBEDDING, weight=None):
-    rows = Rows(X_WORDS, np.arange(200), weight, Targets(Y_WORDS, embedding))
+    rows = Problem(X_WORDS, Targets(Y_WORDS, embedding), weight)
     scaled = settings.normalise and settings.loss == "softmax"
     shape = Shape(
         X_WORDS.shape[1], settings.hidden, embedding.real_dim, normalise=settings.normalise,

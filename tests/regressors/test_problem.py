@@ -7,36 +7,39 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
-from locole.regressors import ElasticNetRegressor, elastic_net, problem
+from locole.regressors import ElasticNetRegressor, elastic_net
 from locole.regressors.base import as_targets
 from locole.regressors.problem import Problem, make_problem
+from locole.sparse_rows import row_squares
 
 
 def made(X: sp.csr_array) -> Problem:
-    targets = as_targets(np.ones((X.shape[0], 2)))
-    return make_problem(X, targets, np.ones(X.shape[0]), constant=False)
+    return make_problem(X, as_targets(np.ones((X.shape[0], 2))), None).weighted()
 
 
-@given(st.integers(1, 30), st.integers(1, 12), st.floats(0, 0.6), st.integers(1, 40))
-def test_row_squares_by_any_piece(n_samples, n_features, density, rows):
-    rng = np.random.default_rng(n_samples)
-    X = rng.normal(size=(n_samples, n_features)) * (rng.random((n_samples, n_features)) < density)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(problem, "ROWS", rows)
-        found = made(sp.csr_array(X)).row_squares()
-    np.testing.assert_allclose(found, np.square(X).sum(axis=1), rtol=1e-6)
+def test_rows_of_weight_zero_are_left_out_with_their_targets():
+    X, Y = sp.csr_array(np.eye(4)), np.arange(8.0).reshape(4, 2)
+    found = make_problem(X, as_targets(Y), [0, 2, 0, 1])
+    np.testing.assert_array_equal(found.X.toarray(), np.eye(4)[[1, 3]])
+    np.testing.assert_array_equal(found.weight, [2, 1])
+    assert found.targets.shape == (2, 2)
+    np.testing.assert_array_equal(found.targets.rows(slice(0, 2)), Y[[1, 3]])
+    np.testing.assert_array_equal(found.targets.table(1, 2)[found.codes], Y[[1, 3], 1:])
+    np.testing.assert_allclose(found.relative().weight, [4 / 3, 2 / 3])
+    with pytest.raises(ValueError, match=r"weights .*zero"):
+        make_problem(X, as_targets(Y), np.zeros(4))
 
 
-def test_row_squares_where_all_rows_are_empty():
-    assert (made(sp.csr_array((5, 3))).row_squares() == 0).all()
-
-
-def test_large_numbers_do_not_overflow():
-    X = sp.csr_array(np.full((2, 3), 1e20))
-    np.testing.assert_allclose(made(X).row_squares(), 3e40, rtol=1e-6)
+def test_a_split_has_every_row_once_with_its_own_target():
+    X, Y = sp.csr_array(np.diag(np.arange(1.0, 10))), np.arange(1.0, 10)
+    train, held = make_problem(X, as_targets(Y), Y).split(3, seed=[0])
+    assert (train.n_rows, held.n_rows) == (6, 3)
+    for part in (train, held):
+        np.testing.assert_array_equal(part.X.data, part.targets.rows(slice(None))[:, 0])
+        np.testing.assert_array_equal(part.X.data, part.weight)
+        assert (np.diff(part.X.data) > 0).all()
+    assert sorted([*train.weight, *held.weight]) == list(range(1, 10))
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 1_000])
@@ -64,7 +67,7 @@ def test_sums_over_rows_take_no_copy_of_x():
     model._count(whole)  # imports and caches are not counted
     tracemalloc.start()
     try:
-        whole.row_squares()
+        row_squares(whole.X)
         model._count(whole)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -19,9 +19,9 @@ from locole.embeddings import Embedding, Gaussian, Kerdock, Nelson
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
-from locole.regressors.descent import Rows
 from locole.regressors.early_stopping import share_wrong
 from locole.regressors.lazy_updates import Shrinkage, TailMean
+from locole.regressors.problem import Problem
 from locole.regressors.warm_start import best_scale
 from locole.targets import Targets
 
@@ -343,7 +343,7 @@ def test_the_share_of_wrong_rows(embedding, weighted):
     best = (X @ W[:, : embedding.real_dim] @ G.T).argmax(axis=1)
     codes = np.where(rng.random(170) < 0.6, best, rng.integers(0, 40, 170))
     weight = (rng.random(170) + 0.5).astype(np.float32) if weighted else None
-    rows = Rows(X, codes, weight, Targets(codes, embedding), np.zeros(0))
+    rows = Problem(X, Targets(codes, embedding), weight)
     expected = np.average(best != codes, weights=weight)
     assert share_wrong(rows, W) == pytest.approx(expected, rel=1e-6)
     assert share_wrong(rows, 0 * W) == 1.0

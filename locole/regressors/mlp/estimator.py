@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import numbers
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
@@ -28,10 +28,8 @@ from locole.regressors.mlp.memory_needed import momenta, require_room, training_
 from locole.regressors.mlp.recipes import Settings, resolve
 from locole.regressors.mlp.schedule import Schedule
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
+from locole.regressors.problem import Problem, make_problem
 from locole.samples import checked_rows
-
-if TYPE_CHECKING:
-    from locole.regressors.mlp.training import Rows
 
 __all__ = ["MLPRegressor"]
 
@@ -231,11 +229,11 @@ class MLPRegressor(TargetRegressor):
         settings = self._settings()
         X = checked_rows(self, X, dtype=np.float32)
         rows = self._rows(X, targets, sample_weight, settings)
-        held, rows = self._split(rows)
-        settings = settings.for_rows(rows.which.size)
+        rows, held = self._split(rows)
+        settings = settings.for_rows(rows.n_rows)
         shape = _shape(settings, X.shape[1], rows.targets.shape[1], rows.targets)
         counts = np.bincount(rows.X.indices, minlength=X.shape[1])
-        self._require_room(shape, settings, counts, rows.which.size)
+        self._require_room(shape, settings, counts, rows.n_rows)
         checkpoints = self._checkpoints(rows, settings)
         has_begun = checkpoints is not None and checkpoints.read() is not None
         W = first_weights(shape, self.random_state)
@@ -253,14 +251,14 @@ class MLPRegressor(TargetRegressor):
         self._learn(rows, held, settings, shape, W, arrays, checkpoints=checkpoints)
         return self
 
-    def _start_linear(self, rows: Rows, shape: Shape, W: NDArray, arrays: Any) -> None:
+    def _start_linear(self, rows: Problem, shape: Shape, W: NDArray, arrays: Any) -> None:
         """Fill the linear part with the elastic net's solution; the network adds nothing to it yet."""
         linear = ElasticNetRegressor(
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             engine=self.engine,
             verbose=self.verbose,
-        ).fit(rows.X, rows.own_targets, sample_weight=rows.weight)
+        ).fit(rows.X, rows.targets, sample_weight=rows.weight)
         part = slice(shape.hidden[0], shape.first_columns)
         coef = linear.coef_
         W[:, part] = coef.toarray() if sp.issparse(coef) else coef
@@ -287,8 +285,8 @@ class MLPRegressor(TargetRegressor):
             raise LocoleError(
                 f"targets have {rows.targets.shape[1]} outputs, the model {self.n_outputs_}."
             )
-        held, rows = self._split(rows)
-        share = rows.which.size / (self.rows_seen_ + rows.which.size)
+        rows, held = self._split(rows)
+        share = rows.n_rows / (self.rows_seen_ + rows.n_rows)
         # Copies: an interrupted fit leaves the old weights.
         arrays = {name: np.array(array) for name, array in self.layers_.items()}
         W = np.array(self.first_)
@@ -298,9 +296,7 @@ class MLPRegressor(TargetRegressor):
         self._learn(rows, held, settings, shape, W, arrays, rate=share)
         return self
 
-    def _rows(self, X: Any, targets: Any, sample_weight: Any, settings: Settings) -> Rows:
-        from locole.regressors.mlp.training import Rows
-
+    def _rows(self, X: Any, targets: Any, sample_weight: Any, settings: Settings) -> Problem:
         if settings.loss == "softmax" and not isinstance(targets, LabelTargets):
             raise LocoleError(
                 "the softmax needs labels and their vectors, not an array of targets: take "
@@ -311,19 +307,10 @@ class MLPRegressor(TargetRegressor):
                 "an array of targets has no label vectors to learn: take embedding_rate=0, or use the "
                 "network as LocoleClassifier(regressor=...)."
             )
-        X, targets = sp.csr_array(X), as_targets(targets)
-        if X.shape[0] != targets.shape[0]:
-            raise LocoleError(f"X has {X.shape[0]} rows but there are {targets.shape[0]} targets.")
-        index, weight = np.arange(X.shape[0]), None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            index = np.flatnonzero(weight > 0)
-            X, weight = X[index], weight[index]
-            weight = (weight / weight.mean()).astype(np.float32)
-        return Rows(X, index, weight, targets)
+        return make_problem(X, as_targets(targets), sample_weight).relative()
 
     def _learn(
-        self, rows: Rows, held: Rows | None, settings: Settings, shape: Shape, W: NDArray,
+        self, rows: Problem, held: Problem | None, settings: Settings, shape: Shape, W: NDArray,
         arrays: Any, *, rate: float = 1.0, checkpoints: Checkpoints | None = None,
     ) -> None:  # fmt: skip
         from locole.regressors.mlp.job import Job, learn
@@ -340,7 +327,7 @@ class MLPRegressor(TargetRegressor):
         self.n_outputs_, self.settings_ = shape.n_outputs, dataclasses.asdict(settings)
         self.first_, self.layers_ = learnt.W, learnt.arrays
         self.history_ = [*self.history_, *learnt.history]
-        self.rows_seen_ += rows.which.size
+        self.rows_seen_ += rows.n_rows
 
     def _require_room(
         self, shape: Shape, settings: Settings, counts: NDArray[np.int64], n_rows: int
@@ -364,23 +351,21 @@ class MLPRegressor(TargetRegressor):
         )
         require_room(n_bytes, shape)
 
-    def _split(self, rows: Rows) -> tuple[Rows | None, Rows]:
-        """Rows held out, and those to learn from."""
-        n = rows.which.size
+    def _split(self, rows: Problem) -> tuple[Problem, Problem | None]:
+        """Rows to learn from, and those held out."""
+        n = rows.n_rows
         n_held = round(self.validation * n)
         if n_held == 0:
-            return None, rows
+            return rows, None
         if n_held >= n:
             raise LocoleError(f"validation leaves none of the {n} rows: hold out fewer.")
-        order = np.random.default_rng([self.random_state, 3]).permutation(n)
-        return rows.take(np.sort(order[:n_held])), rows.take(np.sort(order[n_held:]))
+        return rows.split(n_held, seed=[self.random_state, 3])
 
-    def _checkpoints(self, rows: Rows, settings: Settings) -> Checkpoints | None:
+    def _checkpoints(self, rows: Problem, settings: Settings) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
         own = (self.random_state, self.validation, self.patience, self.first_layer)
-        data = (rows.X, rows.targets, rows.targets.codes[rows.which], rows.weight)
-        owner = fingerprint(*data, settings, *own, self.second_moment, _STATE)
+        owner = fingerprint(rows, settings, *own, self.second_moment, _STATE)
         return Checkpoints(self.checkpoint, owner=owner, every_s=self.checkpoint_every_s)
 
     def _settings(self) -> Settings:

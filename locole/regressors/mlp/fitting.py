@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError, LocoleWarning
 from locole.regressors.checkpoint import Checkpoints
-from locole.regressors.mlp.training import LossOverflowError, Rows, Training
+from locole.regressors.mlp.training import LossOverflowError, Training
+from locole.regressors.problem import Problem
 
 __all__ = ["Fit"]
 
@@ -27,7 +28,7 @@ class Fit:
     ----------
     training : Training
         What is run.
-    held : Rows, optional
+    held : Problem, optional
         Rows that are not learnt, for early stopping.
     patience : int
         Epochs without a better loss of the rows held out after which learning stops.
@@ -45,7 +46,7 @@ class Fit:
         self,
         training: Training,
         *,
-        held: Rows | None = None,
+        held: Problem | None = None,
         patience: int = 2,
         checkpoints: Checkpoints | None = None,
     ) -> None:
@@ -73,7 +74,7 @@ class Fit:
         self._save(always=True)
 
     def _epochs(self, n_jobs: int | None) -> None:
-        start, n = time.perf_counter(), self.training.rows.X.shape[0]
+        start, n = time.perf_counter(), self.training.rows.n_rows
         if self.stopped:
             return
         for loss in self.training.run(n_jobs=n_jobs):

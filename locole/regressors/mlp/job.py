@@ -14,7 +14,8 @@ from locole.regressors.mlp.fitting import Fit
 from locole.regressors.mlp.group import joined
 from locole.regressors.mlp.recipes import Settings
 from locole.regressors.mlp.shape import Arrays, Shape
-from locole.regressors.mlp.training import Rows, Training
+from locole.regressors.mlp.training import Training
+from locole.regressors.problem import Problem
 
 __all__ = ["Job", "Learnt", "learn"]
 
@@ -22,8 +23,8 @@ __all__ = ["Job", "Learnt", "learn"]
 class Job(NamedTuple):
     """Everything that decides what is learnt, and where it begins."""
 
-    rows: Rows
-    held: Rows | None
+    rows: Problem
+    held: Problem | None
     settings: Settings
     shape: Shape
     W: NDArray
@@ -85,8 +86,8 @@ def _nothing() -> None:
 
 
 def _n_steps(job: Job) -> int:
-    epochs = job.settings.for_rows(job.rows.which.size).epochs or 0
-    return epochs * -(-job.rows.which.size // job.settings.batch_size)
+    epochs = job.settings.for_rows(job.rows.n_rows).epochs or 0
+    return epochs * -(-job.rows.n_rows // job.settings.batch_size)
 
 
 def _work(shared: tuple[Job, Checkpoints | None], state: Any, member: Member) -> Learnt:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
 from locole.parallel.blocks import map_blocks, n_threads, workers
-from locole.regressors.base import TargetsLike
 from locole.regressors.mlp.batches import Batch, Foresight, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, DeviceNetwork, choose_device
 from locole.regressors.mlp.group import ALONE, Alone
@@ -22,8 +20,9 @@ from locole.regressors.mlp.schedule import rates
 from locole.regressors.mlp.shape import Shape, forward, product
 from locole.regressors.mlp.sparse_layer import SparseLayer
 from locole.regressors.mlp.vectors import JointLoss
+from locole.regressors.problem import Problem
 
-__all__ = ["LossOverflowError", "Rows", "Training", "joint_of", "losses_of"]
+__all__ = ["LossOverflowError", "Training", "joint_of", "losses_of"]
 
 _HELD_ROWS = 512
 
@@ -32,55 +31,17 @@ class LossOverflowError(ArithmeticError):
     """The loss of a batch, or its gradient, is no finite number."""
 
 
-class Rows(NamedTuple):
-    """What is learnt from: rows of positive weight and their targets."""
-
-    X: sp.csr_array
-    which: NDArray[np.int64]
-    weight: NDArray[np.float32] | None
-    targets: TargetsLike
-
-    @property
-    def own_targets(self) -> TargetsLike:
-        """Targets of these rows only."""
-        return _Some(self.targets, self.which)
-
-    def take(self, rows: NDArray[np.int64]) -> Rows:
-        """Some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Rows(self.X[rows], self.which[rows], weight, self.targets)
-
-
-class _Some:
-    """Targets of some rows."""
-
-    def __init__(self, targets: TargetsLike, which: NDArray[np.int64]) -> None:
-        self._all, self._which = targets, which
-        self.codes = targets.codes[which]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._which.size, self._all.shape[1]
-
-    def rows(self, index: slice | NDArray) -> NDArray:
-        return self._all.rows(self._which[index])
-
-    def table(self, start: int, stop: int) -> NDArray:
-        return self._all.table(start, stop)
-
-
-def losses_of(rows: Rows, settings: Settings) -> Callable[[NDArray, NDArray], tuple]:
+def losses_of(rows: Problem, settings: Settings) -> Callable[[NDArray, NDArray], tuple]:
     """Return the function from points and numbers of rows to losses and their gradients."""
-    targets: Any = rows.targets
+    targets = rows.targets
     if settings.loss == "softmax":
         softmax = targets.softmax(label_smoothing=settings.label_smoothing)
 
     def losses(Z: NDArray, some: NDArray) -> tuple[NDArray, NDArray]:
-        index = rows.which[some]
         if settings.loss == "softmax":
-            loss, slope = softmax(np.ascontiguousarray(Z), targets.codes[index])
+            loss, slope = softmax(np.ascontiguousarray(Z), rows.codes[some])
         else:
-            slope = Z - targets.rows(index).astype(np.float32, copy=False)
+            slope = Z - targets.rows(some).astype(np.float32, copy=False)
             loss = np.square(slope).sum(axis=1) / 2
         if rows.weight is None:
             return loss, slope
@@ -90,11 +51,11 @@ def losses_of(rows: Rows, settings: Settings) -> Callable[[NDArray, NDArray], tu
     return losses
 
 
-def joint_of(rows: Rows, settings: Settings) -> JointLoss | None:
+def joint_of(rows: Problem, settings: Settings) -> JointLoss | None:
     """Losses of rows whose label vectors are learnt with the network, if they are."""
     if not settings.embedding_rate:
         return None
-    return JointLoss(settings, rows.targets.codes[rows.which], rows.weight)
+    return JointLoss(settings, rows.codes, rows.weight)
 
 
 class Training:
@@ -106,7 +67,7 @@ class Training:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Problem,
         settings: Settings,
         shape: Shape,
         W: NDArray,
@@ -120,8 +81,8 @@ class Training:
     ) -> None:
         self.rows, self.settings, self.shape, self.seed = rows, settings, shape, seed
         self.group = group
-        self.orders = Orders(rows.X.shape[0], settings.batch_size, seed)
-        settings = settings.for_rows(rows.X.shape[0])
+        self.orders = Orders(rows.n_rows, settings.batch_size, seed)
+        settings = settings.for_rows(rows.n_rows)
         self.n_epochs = settings.epochs or 0
         self.rates = rate * rates(
             settings.schedule,
@@ -158,7 +119,7 @@ class Training:
 
     def run(self, *, n_jobs: int | None) -> Iterator[float | None]:
         """Go on to the end; yields None after each step and the mean loss after each epoch."""
-        n_batches, n = self.orders.n_batches, self.rows.X.shape[0]
+        n_batches, n = self.orders.n_batches, self.rows.n_rows
         foresight = Foresight(self.rows.X, self.orders, self.n_epochs)
         with workers(n_jobs) as apply, one_thread():
             for epoch in range(self.done // n_batches, self.n_epochs):
@@ -195,9 +156,9 @@ class Training:
         self.network.update(outcome.dense, pace, apply)
         self.loss += outcome.loss
 
-    def loss_on(self, held: Rows, *, n_jobs: int | None) -> float:
+    def loss_on(self, held: Problem, *, n_jobs: int | None) -> float:
         """Mean loss of other rows, with the weights at the end of an epoch."""
-        losses, n = self._losses_on(held), held.X.shape[0]
+        losses, n = self._losses_on(held), held.n_rows
 
         @np.errstate(over="ignore", invalid="ignore")
         def loss(part: slice) -> float:
@@ -209,7 +170,7 @@ class Training:
         n_jobs = n_jobs if self.group.size == 1 else 1
         return sum(map_blocks(loss, n, block=_HELD_ROWS, n_jobs=n_jobs)) / n
 
-    def _losses_on(self, held: Rows) -> Callable[[NDArray, NDArray], NDArray]:
+    def _losses_on(self, held: Problem) -> Callable[[NDArray, NDArray], NDArray]:
         joint = joint_of(held, self.settings)
         if joint is None:
             losses = losses_of(held, self.settings)
