@@ -14,12 +14,13 @@ from typing import Annotated, Any
 import typer
 
 from locole._version import __version__
+from locole.cli.compiling import told_of_compiling
 from locole.cli.process import as_a_process, drop_output, one_line
 from locole.exceptions import LocoleError
 
 __all__ = ["VERBS", "main", "make_app"]
 
-#: Verb → the module with a function of that name, whose docstring is the help, and with EXAMPLES.
+#: Verb → the module with a function of that name (- as _), whose docstring is the help, and EXAMPLES.
 VERBS = {
     "fit": "locole.cli.fit",
     "predict": "locole.cli.predict",
@@ -31,6 +32,7 @@ VERBS = {
     "bench": "locole.cli.bench",
     "report": "locole.cli.report",
     "demo": "locole.cli.demo",
+    "warm-up": "locole.cli.warm_up",
 }
 _DOCS = "Classification with very many labels. Each verb has --help with an example, and --json."
 # Messages of the library name parameters of functions: what these are called here.
@@ -77,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     words, debug = _without_debug(words or ["--help"])
     try:
-        with as_a_process():
+        with as_a_process(), told_of_compiling():
             return _run(words, debug=debug)
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -101,7 +103,7 @@ def make_app() -> typer.Typer:
     app.callback(help=_DOCS)(_root)
     for verb, module_name in VERBS.items():
         module = importlib.import_module(module_name)
-        function = getattr(module, verb)
+        function = getattr(module, verb.replace("-", "_"))
         docs = inspect.cleandoc(function.__doc__ or "")
         examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
         # \b keeps the lines of a paragraph apart.
