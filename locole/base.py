@@ -189,6 +189,8 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Labels must be there; what a subclass adds must fit to them and to ``n_features_in_``."""
         if self.classes_.ndim != 1 or self.classes_.size < 2:
             raise ModelFileError("it has fewer than two labels")
+        if getattr(self, "n_features_in_", 0) < 1:
+            raise ModelFileError("it does not say how many features it takes")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

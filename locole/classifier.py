@@ -331,11 +331,7 @@ class LocoleClassifier(LabelClassifier):
     def _check_learnt(self) -> None:
         super()._check_learnt()
         scorer, n_features = self.scorer_, self.scorer_.n_features
-        fits = (
-            self.classes_.size == scorer.n_classes
-            and getattr(self, "n_features_in_", n_features) == n_features
-        )
-        if not fits:
+        if self.classes_.size != scorer.n_classes or self.n_features_in_ != n_features:
             raise ModelFileError("its labels and its scorer do not fit together")
 
 

@@ -13,6 +13,7 @@ from locole.baselines.base import Baseline
 from locole.baselines.neighborhoods import MapSettings, learn_map, learn_partition, padded
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.io.trust import check_indices
 from locole.kernels.annexml import LANES, fill_embeddings, fill_votes, find_nearest
 from locole.parallel.blocks import map_blocks
 from locole.sparse_rows import unit_rows
@@ -311,13 +312,8 @@ class AnnexML(Baseline):
             raise ModelFileError("its parts have no features")
         if counts.min() < 0 or counts.max() > d or counts.sum() != features.size:
             raise ModelFileError("its parts do not have the features that they claim")
-        if features.ndim != 1 or features.dtype != np.int32:
-            raise ModelFileError("its features are no numbers of features")
-        if features.size and (features.min() < 0 or features.max() >= d):
-            raise ModelFileError("it has features that do not exist")
-        part = np.repeat(np.arange(counts.size), counts.ravel())
-        if (np.diff(features)[np.diff(part) == 0] <= 0).any():
-            raise ModelFileError("the features of its parts are not sorted")
+        pointers = np.append(0, np.cumsum(counts))
+        check_indices(features, "features", below=d, dtypes=("int32",), rising_within=pointers)
         maps, points = self._maps, self._points
         if maps.ndim != 2 or maps.dtype != np.float16 or points.dtype != np.float32:
             raise ModelFileError("its maps or points are none")

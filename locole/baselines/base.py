@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from locole.base import LabelClassifier
-from locole.exceptions import ModelFileError
 from locole.regressors.base import all_or_nothing
 from locole.samples import Rows
 
@@ -55,11 +54,6 @@ class Baseline(LabelClassifier):
 
     def _best(self, rows: Rows, k: int) -> tuple[NDArray[np.int64], NDArray]:
         return self._rank(rows.csr, k)
-
-    def _check_learnt(self) -> None:
-        super()._check_learnt()
-        if not hasattr(self, "n_features_in_"):
-            raise ModelFileError("it does not say how many features it takes")
 
 
 def _canonical(X: Any) -> sp.csr_array:

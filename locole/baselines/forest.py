@@ -21,6 +21,7 @@ from locole.baselines.label_tree import (
 )
 from locole.baselines.omikuji_engine import best_by_omikuji, learn_by_omikuji
 from locole.exceptions import LocoleError, ModelFileError
+from locole.io.trust import check_indices, check_pointers
 from locole.kernels.label_tree import search_trees
 from locole.parallel.blocks import map_blocks, n_threads
 from locole.sparse_rows import unit_rows, with_constant
@@ -219,19 +220,16 @@ class LabelTrees(Baseline):
 
     def _check_trees(self) -> None:
         roots, children, targets = self._roots, self._children, self._targets
-        for array in (roots, children, targets):
-            if array.ndim != 1 or array.dtype != np.int64 or not array.size:
-                raise ModelFileError("its trees are none")
-        if children[0] != 0 or children[-1] != targets.size or (np.diff(children) < 1).any():
-            raise ModelFileError("the children of its nodes are not where they are said to be")
+        dtypes = ("int64",)
+        check_pointers(children, "children of nodes", end=targets.size, dtypes=dtypes, rise=True)
         n, n_labels = self.n_nodes_, self.classes_.size
-        if n < 1 or roots[0] != 0 or roots[-1] >= n or (np.diff(roots) < 1).any():
+        check_indices(targets, "children", below=n + n_labels, dtypes=dtypes)
+        check_indices(roots, "roots", below=n, dtypes=dtypes, rising_within=np.empty(0, np.int64))
+        if n < 1 or not roots.size or roots[0] != 0:
             raise ModelFileError("its trees have no roots")
         tree = np.searchsorted(roots, np.arange(n), side="right") - 1
         parent = np.repeat(np.arange(n), np.diff(children))
         inner = targets < n
-        if targets.min() < 0 or targets.max() >= n + n_labels:
-            raise ModelFileError("its nodes have children that do not exist")
         if (inner != inner[children[parent]]).any():
             raise ModelFileError("it has nodes with nodes and labels as children")
         below = targets[inner]
@@ -246,17 +244,14 @@ class LabelTrees(Baseline):
     def _check_classifiers(self) -> None:
         lists, nodes, W = self._lists, self._nodes, self._weights
         # The last feature is the constant.
-        if lists.shape != (self.n_features_in_ + 2,) or lists.dtype != np.int64:
-            raise ModelFileError("its features have no nodes")
-        if lists[0] != 0 or lists[-1] != nodes.size or (np.diff(lists) < 0).any():
-            raise ModelFileError("the nodes of its features are not where they are said to be")
-        if nodes.ndim != 1 or nodes.dtype != np.int32 or W.dtype != np.float32:
+        check_pointers(
+            lists, "features", end=nodes.size, size=self.n_features_in_ + 2, dtypes=("int64",)
+        )
+        check_indices(
+            nodes, "nodes of features", below=self.n_nodes_, dtypes=("int32",), rising_within=lists
+        )
+        if W.dtype != np.float32:
             raise ModelFileError("its classifiers are none")
-        if nodes.size and (nodes.min() < 0 or nodes.max() >= self.n_nodes_):
-            raise ModelFileError("its features count in nodes that do not exist")
-        feature = np.repeat(np.arange(lists.size - 1), np.diff(lists))
-        if (np.diff(nodes)[np.diff(feature) == 0] <= 0).any():
-            raise ModelFileError("the nodes of its features are not sorted")
         n_children = np.diff(self._children)
         if W.shape != (nodes.size, n_children.max()) or not np.isfinite(W.data).all():
             raise ModelFileError("its weights do not fit its nodes and features")

@@ -32,6 +32,8 @@ class _OneOutputEach(Baseline):
     """A network whose outputs are the labels."""
 
     _learnt: ClassVar = {**Baseline._learnt, "network_": MLPRegressor, "history_": list}
+    _unsaved: ClassVar = ("checkpoint",)
+    _passed_over: ClassVar = ("checkpoint",)
     #: Rows times labels exist, a block at a time.
     _block_rows: ClassVar[int] = 256
 

@@ -16,6 +16,7 @@ from locole.baselines.sparse_linear import check_settings
 from locole.baselines.trellis import Trellis
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.io.trust import check_permutation
 from locole.sparse_rows import with_constant
 
 __all__ = ["WLTLS"]
@@ -212,12 +213,9 @@ class WLTLS(Baseline):
 
     def _check_learnt(self) -> None:
         super()._check_learnt()
-        n = self.classes_.size
         if self.width_ < 2 or self.n_edges_ != self.trellis_.n_edges:
             raise ModelFileError("its trellis is none for so many labels")
-        paths = self.paths_
-        if paths.dtype != np.int64 or not np.array_equal(np.sort(paths), np.arange(n)):
-            raise ModelFileError("its labels have no paths of their own")
+        check_permutation(self.paths_, "paths of labels", size=self.classes_.size)
         check_weights(
             self._weights,
             self._constant,

@@ -108,7 +108,9 @@ def _rank_all(
     n = embedding.n_classes
     codes = np.empty((Z.shape[0], k), dtype=np.int64)
     scores = np.empty((Z.shape[0], k))
-    step = max(1, _BLOCK_BYTES // (48 * n))
+    # Columns without a label are scored, too, by all who rely on a structure.
+    n_scored = n if embedding.structure is None else embedding.n_columns
+    step = max(1, _BLOCK_BYTES // (48 * n_scored))
     for start in range(0, Z.shape[0], step):
         part = Z[start : start + step]
         exact = decoder.scores(embedding, part)

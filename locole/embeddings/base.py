@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,12 @@ from locole.embeddings.assignment import AssignmentLike, extend_columns, make_co
 from locole.exceptions import CapacityError, DimensionError, LocoleError
 
 __all__ = ["Embedding", "InnerProducts", "nearest_dims"]
+
+
+# No machine has room for more.
+_MOST_LABELS = 1 << 40
+# Work and memory of a column without a label in a model file.
+_COLUMN_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,8 @@ class Embedding(ABC):
 
     #: Registry name, also written into model files.
     name: ClassVar[str]
+    #: Bytes that the tables of the family take for each entry of a vector.
+    table_bytes: ClassVar[int] = 0
     #: What a fast decoder may rely on: "wht", "dft", "symbols", "linear" or None.
     structure: ClassVar[str | None] = None
     is_complex: ClassVar[bool] = False
@@ -75,6 +84,8 @@ class Embedding(ABC):
         assignment: AssignmentLike = "index",
     ) -> None:
         self.n_classes = _whole_number(n_classes, "n_classes", at_least=1)
+        if self.n_classes > _MOST_LABELS:
+            raise LocoleError(f"n_classes must be at most 2**40, not {reprlib.repr(n_classes)}.")
         self.dim = _whole_number(dim, "dim", at_least=1)
         self.random_state = _whole_number(random_state, "random_state", at_least=0)
         self.assignment = assignment
@@ -195,6 +206,17 @@ class Embedding(ABC):
             "assignment": "index" if self._columns is None else self._columns,
             **self._extra_spec(),
         }
+
+    @classmethod
+    def _bytes_to_make(cls, values: dict[str, Any]) -> int:
+        """Tables of the family, and what a decoder needs for columns that no label has."""
+        dim, columns = values.get("dim"), values.get("assignment")
+        tables = cls.table_bytes * dim if isinstance(dim, int) else 0
+        gaps = 0
+        # Without a structure only the labels' own columns are looked at.
+        if cls.structure is not None and isinstance(columns, np.ndarray) and columns.size:
+            gaps = int(columns.max()) + 1 - columns.size if columns.dtype.kind in "iu" else 0
+        return max(tables, 0) + _COLUMN_BYTES * max(gaps, 0)
 
     @classmethod
     def _from_state(cls, values: dict[str, Any]) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ __all__ = ["Nelson"]
 
 # Exponents are sums and products of two residues in int64.
 _LARGEST_DIM = 1 << 31
+# 3^64 labels are more than 64 bits can number.
+_LARGEST_R = 64
 
 
 class Nelson(Embedding):
@@ -62,9 +65,13 @@ class Nelson(Embedding):
         """Largest prime within the wanted real outputs, or the first that holds the labels."""
         half = wanted_dim(n_classes) // 2
         largest = next((d for d in range(half, 4, -1) if is_prime(d)), 5)
-        return next(d for d in range(largest, 1 << 32) if is_prime(d) and d**2 >= n_classes)
+        return next(d for d in range(largest, 1 << 32) if d**2 >= n_classes and is_prime(d))
 
     def _check_dim(self) -> None:
+        if self.r > _LARGEST_R:
+            raise DimensionError(
+                f"r={reprlib.repr(self.r)} is more than any number of labels needs: take r=2."
+            )
         if not self.r < self.dim < _LARGEST_DIM or not is_prime(self.dim):
             raise DimensionError(
                 f"Nelson with r={self.r} needs a prime dim above {self.r}, not {self.dim}: "

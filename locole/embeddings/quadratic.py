@@ -31,6 +31,7 @@ class QuadraticForms(Embedding):
     """Union of orthonormal bases of sign vectors, one for each quadratic form of a family."""
 
     structure = "wht"
+    table_bytes = 128
     #: Shift-and-multiply tells the basis: see `shift_peaks`.
     has_shift_peaks: ClassVar[bool] = True
 

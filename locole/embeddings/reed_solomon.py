@@ -38,6 +38,7 @@ class ReedSolomonSimplex(Embedding):
 
     name = "reed_solomon"
     structure = "symbols"
+    table_bytes = 64
 
     @property
     def q(self) -> int:

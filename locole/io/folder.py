@@ -52,6 +52,7 @@ def write_model(
     encoder = Encoder()
     try:
         raw = dump_manifest(encoder.encode(model), encoder.table, notes)
+        encoder.check_budget()
     except ModelFileError as error:
         raise ModelFileError(f"the model cannot be saved: {error}.") from None
     arrays_file = parse_manifest(raw).arrays_file

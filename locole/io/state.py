@@ -10,7 +10,7 @@ import numpy as np
 
 from locole.exceptions import ModelFileError
 
-__all__ = ["Part", "SavedEstimator", "class_of", "kind_of", "saved_as"]
+__all__ = ["Part", "SavedEstimator", "bytes_to_make", "class_of", "kind_of", "saved_as"]
 
 # Left behind by scikit-learn's own checks of X, where there was something to leave.
 _FROM_SKLEARN: dict[str, Any] = {"n_features_in_": int, "feature_names_in_": np.ndarray}
@@ -32,6 +32,8 @@ class Part(Protocol):
 
 
 _CLASSES: dict[str, type[Part]] = {}
+# What any part is taken to cost: models have dozens of parts, not thousands.
+_PART_BYTES = 1 << 20
 
 P = TypeVar("P", bound=type)
 
@@ -67,6 +69,12 @@ def class_of(kind: str) -> type[Part]:
     return _CLASSES[kind]
 
 
+def bytes_to_make(cls: type[Part], values: dict[str, Any]) -> int:
+    """Bytes that a part takes beside its arrays; `_bytes_to_make` counts those of its tables."""
+    needs = getattr(cls, "_bytes_to_make", None)
+    return _PART_BYTES + (0 if needs is None else needs(values))
+
+
 class SavedEstimator:
     """What estimators with a name add to scikit-learn's BaseEstimator.
 
@@ -91,6 +99,9 @@ class SavedEstimator:
     #: and no file's.
     _unsaved: ClassVar[tuple[str, ...]] = ()
 
+    #: Those of them that were written once: passed over in old files, whatever they say.
+    _passed_over: ClassVar[tuple[str, ...]] = ()
+
     def _check_learnt(self) -> None:
         """Raise ModelFileError where the attributes that a file gave do not fit together.
 
@@ -109,6 +120,7 @@ class SavedEstimator:
         params, learnt = values["params"], values["learnt"]
         if not isinstance(params, dict) or not isinstance(learnt, dict):
             raise ModelFileError("it has a part without parameters or attributes")
+        params = {name: value for name, value in params.items() if name not in cls._passed_over}
         known = set(cast(Any, cls)._get_param_names()).difference(cls._unsaved)
         _refuse_unknown(params, known, "parameter")
         _refuse_unknown(learnt, {*cls._learnt, *_FROM_SKLEARN}, "attribute")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.exceptions import ModelFileError
+from locole.io.trust import check_pointers
 
 __all__ = ["Strings", "pack_strings", "unpack_strings"]
 
@@ -94,9 +95,7 @@ def unpack_strings(strings: Strings) -> NDArray:
 def _check_offsets(raw: NDArray, offsets: NDArray) -> None:
     if raw.dtype != np.uint8 or offsets.dtype != np.int64 or raw.ndim != 1 or offsets.ndim != 1:
         raise ModelFileError("its strings are no bytes and offsets")
-    rises = offsets.size > 0 and offsets[0] == 0 and offsets[-1] == raw.size
-    if not rises or (np.diff(offsets) < 0).any():
-        raise ModelFileError("the offsets of its strings do not rise from 0 to the end")
+    check_pointers(offsets, "strings", end=raw.size)
 
 
 def _width(dtype: str, places: NDArray[np.int64]) -> int:

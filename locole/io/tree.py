@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from locole.exceptions import ModelFileError
 from locole.io.arrays import DTYPES, Entry, describe
 from locole.io.manifest import MAX_NDIM
-from locole.io.state import class_of, kind_of
+from locole.io.state import bytes_to_make, class_of, kind_of
 from locole.io.strings import Strings, pack_strings, unpack_strings
+from locole.io.trust import Budget, check_csr
 
 __all__ = ["Encoder", "decode"]
 
@@ -33,6 +34,7 @@ class Encoder:
         self.arrays: dict[str, NDArray] = {}
         self.table: dict[str, Entry] = {}
         self._names: dict[Entry, str] = {}
+        self._needs: list[tuple[int, str]] = []
 
     def encode(self, value: Any, at: str = "model") -> Any:
         """Tree of a value; ``at`` says where it is, for errors and for names of arrays."""
@@ -68,6 +70,7 @@ class Encoder:
                 'instead, such as regressor="elastic_net"'
             )
         values = part._state()
+        self._needs.append((bytes_to_make(type(part), values), f"part {kind}"))
         # Words that only order the state within a file say nothing in a message.
         names = {key: at if key in ("params", "learnt") else f"{at}.{key}" for key in values}
         tree = {key: self.encode(value, names[key]) for key, value in values.items()}
@@ -93,6 +96,12 @@ class Encoder:
         kept = {name: self._keep(getattr(matrix, name), f"{at}.{name}") for name in names}
         return {**kept, "shape": list(matrix.shape)}
 
+    def check_budget(self) -> None:
+        """Refuse what no reader would take: parts that need too much for the arrays there are."""
+        budget = Budget(sum(entry.nbytes for entry in self.table.values()))
+        for need in self._needs:
+            budget.spend(*need)
+
     def _keep(self, array: NDArray, name: str) -> str:
         """Name of the array in the file."""
         if array.dtype.name not in DTYPES or array.ndim > MAX_NDIM:
@@ -111,38 +120,47 @@ class Encoder:
         return self._names[entry]
 
 
+class _Source:
+    """Arrays of a file, of which all must be used, and what its parts may take."""
+
+    def __init__(self, arrays: dict[str, NDArray]) -> None:
+        self.arrays, self.used = arrays, set[str]()
+        self.budget = Budget(sum(array.nbytes for array in arrays.values()))
+
+    def array(self, name: Any) -> NDArray:
+        if not isinstance(name, str) or name not in self.arrays:
+            raise ModelFileError("its manifest uses an array that it does not list")
+        self.used.add(name)
+        # Also if it is shared: whoever uses it checks it once more.
+        self.budget.spend(self.arrays[name].nbytes, "use of one array by many parts")
+        return self.arrays[name]
+
+
 def decode(tree: Any, arrays: dict[str, NDArray]) -> Any:
     """Return the part behind a tree; the tree is not to be trusted."""
     if not isinstance(tree, dict) or list(tree) != ["$part"]:
         raise ModelFileError("its manifest describes no model")
-    used: set[str] = set()
-
-    def array(name: Any) -> NDArray:
-        if not isinstance(name, str) or name not in arrays:
-            raise ModelFileError("its manifest uses an array that it does not list")
-        used.add(name)
-        return arrays[name]
-
+    source = _Source(arrays)
     try:
-        value = _decode(tree, array)
+        value = _decode(tree, source)
     except RecursionError:
         raise ModelFileError("its manifest is nested too deeply") from None
-    if used != set(arrays):
+    if source.used != set(arrays):
         raise ModelFileError("its manifest lists an array that it does not use")
     return value
 
 
-def _decode(tree: Any, array: Callable[[Any], NDArray]) -> Any:
+def _decode(tree: Any, source: _Source) -> Any:
     if isinstance(tree, list):
-        return [_decode(item, array) for item in tree]
+        return [_decode(item, source) for item in tree]
     if not isinstance(tree, dict):
         return tree
     tags = [key for key in tree if key.startswith("$")]
     if not tags:
-        return {key: _decode(item, array) for key, item in tree.items()}
+        return {key: _decode(item, source) for key, item in tree.items()}
     if len(tree) > 1 or tags[0] not in _READERS:
         raise ModelFileError(f"its manifest has the unknown word {tags[0][:20]!r}")
-    return _READERS[tags[0]](tree[tags[0]], array)
+    return _READERS[tags[0]](tree[tags[0]], source)
 
 
 def _fields(value: Any, *names: str) -> Iterator[Any]:
@@ -151,55 +169,45 @@ def _fields(value: Any, *names: str) -> Iterator[Any]:
     return (value[name] for name in names)
 
 
-def _read_float(value: Any, array: Any) -> float:
+def _read_float(value: Any, source: _Source) -> float:
     if value not in ("nan", "inf", "-inf"):
         raise ModelFileError("its manifest has a number that is none")
     return float(value)
 
 
-def _read_tuple(value: Any, array: Any) -> tuple[Any, ...]:
+def _read_tuple(value: Any, source: _Source) -> tuple[Any, ...]:
     if not isinstance(value, list):
         raise ModelFileError("its manifest has a tuple that is none")
-    return tuple(_decode(item, array) for item in value)
+    return tuple(_decode(item, source) for item in value)
 
 
-def _read_strings(value: Any, array: Any) -> NDArray:
+def _read_strings(value: Any, source: _Source) -> NDArray:
     raw, offsets, dtype = _fields(value, "bytes", "offsets", "dtype")
     if not isinstance(dtype, str):
         raise ModelFileError("its strings have no type")
-    return unpack_strings(Strings(array(raw), array(offsets), dtype))
+    strings = unpack_strings(Strings(source.array(raw), source.array(offsets), dtype))
+    source.budget.spend(strings.nbytes, "strings")
+    return strings
 
 
-def _read_csr(value: Any, array: Any) -> sp.csr_array:
+def _read_csr(value: Any, source: _Source) -> sp.csr_array:
     *names, shape = _fields(value, "data", "indices", "indptr", "shape")
-    data, indices, indptr = (array(name) for name in names)
-    _check_csr(data, indices, indptr, shape)
+    data, indices, indptr = (source.array(name) for name in names)
+    check_csr(data, indices, indptr, shape)
     matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape), copy=False)
     # scipy looks at the size of the indices and may make them shorter: undo that.
     matrix.indices, matrix.indptr = indices, indptr
     return matrix
 
 
-def _check_csr(data: NDArray, indices: NDArray, indptr: NDArray, shape: Any) -> None:
-    """Check all that compiled loops over the matrix rely on."""
-    is_shape = isinstance(shape, list) and [type(n) for n in shape] == [int, int]
-    is_flat = data.ndim == indices.ndim == indptr.ndim == 1 and data.size == indices.size
-    if not is_shape or not is_flat or indices.dtype.kind != "i" or indptr.dtype.kind != "i":
-        raise ModelFileError("it has a sparse matrix that is none")
-    rises = indptr.size and indptr[0] == 0 and indptr[-1] == data.size
-    if indptr.size != shape[0] + 1 or not rises or (np.diff(indptr) < 0).any():
-        raise ModelFileError("the rows of its sparse matrix do not rise from 0 to the end")
-    if indices.size and not (indices.min() >= 0 and indices.max() < shape[1]):
-        raise ModelFileError("its sparse matrix has a column outside its shape")
-
-
-def _read_part(value: Any, array: Any) -> Any:
+def _read_part(value: Any, source: _Source) -> Any:
     kind, values = _fields(value, "kind", "values")
-    read = _decode(values, array)
+    read = _decode(values, source)
     if not isinstance(kind, str) or not isinstance(read, dict):
         raise ModelFileError("its manifest has a part without kind or values")
     part = class_of(kind)
     try:
+        source.budget.spend(bytes_to_make(part, read), f"part {kind}")
         return part._from_state(read)
     except ModelFileError:
         raise
@@ -217,7 +225,7 @@ def _read_part(value: Any, array: Any) -> Any:
 
 
 _READERS: dict[str, Callable[[Any, Any], Any]] = {
-    "$array": lambda value, array: array(value),
+    "$array": lambda value, source: source.array(value),
     "$strings": _read_strings,
     "$csr": _read_csr,
     "$part": _read_part,

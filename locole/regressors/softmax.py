@@ -264,6 +264,8 @@ class SoftmaxRegressor(LinearRegressor):
 
     def _check_learnt(self) -> None:
         super()._check_learnt()
+        if self._weights.shape[1] % WIDTH:
+            raise ModelFileError("its softmax has weights of no whole number of vectors")
         if not 0 < self.tau_ < np.inf:
             raise ModelFileError("its softmax has a tau that is not positive")
         counts = self.label_counts_

@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
+from locole.io.trust import check_pointers
 from locole.kernels.nearest import nearest_rows
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, LabelScorer, best_of
@@ -145,10 +146,7 @@ class NearestScorer(LabelScorer):
         rows, starts, curve = self.rows_, self.starts_, self.curve_
         if rows.dtype != np.float32 or not np.isfinite(rows.data).all():
             raise ModelFileError("its nearest rows are not numbers")
-        if starts.dtype != np.int64 or starts.ndim != 1 or starts.size < 1:
-            raise ModelFileError("its nearest rows have no labels")
-        if starts[0] != 0 or starts[-1] != rows.shape[0] or (np.diff(starts) < 0).any():
-            raise ModelFileError("its nearest rows and their labels do not fit together")
+        check_pointers(starts, "nearest rows of labels", end=rows.shape[0], dtypes=("int64",))
         if curve.shape != KNOTS.shape or curve.dtype != np.float64 or not np.isfinite(curve).all():
             raise ModelFileError("its curve of similarity is invalid")
         if not (np.isfinite(self.scale_) and self.scale_ >= 0):

@@ -214,18 +214,26 @@ def test_a_hostile_manifest_is_refused(model, name):
 
 
 SPARSE = {
-    "columns outside": ([1.0], [5], [0, 1, 1], [2, 2], "outside its shape"),
-    "negative columns": ([1.0], [-1], [0, 1, 1], [2, 2], "outside its shape"),
+    "columns outside": ([1.0], [5], [0, 1, 1], [2, 2], "lie outside 0"),
+    "negative columns": ([1.0], [-1], [0, 1, 1], [2, 2], "lie outside 0"),
     "rows fall": ([1.0], [0], [0, 2, 1], [2, 2], "do not rise"),
     "rows beyond the end": ([1.0], [0], [0, 1, 9], [2, 2], "do not rise"),
-    "too few rows": ([1.0], [0], [0, 1], [2, 2], "do not rise"),
-    "absurd shape": ([1.0], [0], [0, 1, 1], [2**60, 2], "do not rise"),
+    "too few rows": ([1.0], [0], [0, 1], [2, 2], "1 rows of a sparse matrix instead of 2"),
+    "absurd shape": ([1.0], [0], [0, 1, 1], [2**60, 2], "instead of"),
     "shape of three": ([1.0], [0], [0, 1, 1], [2, 2, 2], "is none"),
     "shape of floats": ([1.0], [0], [0, 1, 1], [2.0, 2], "is none"),
     "uneven": ([1.0, 2.0], [0], [0, 1, 1], [2, 2], "is none"),
-    "columns are floats": ([1.0], [0.0], [0, 1, 1], [2, 2], "is none"),
-    "rows are bools": ([1.0], [0], [False, True, True], [2, 2], "is none"),
+    "columns are floats": ([1.0], [0.0], [0, 1, 1], [2, 2], "no whole numbers"),
+    "rows are bools": ([1.0], [0], [False, True, True], [2, 2], "have no beginnings"),
     "a table": ([[1.0]], [0], [0, 1, 1], [2, 2], "is none"),
+    "rows wrap around": (
+        [1.0] * 9,
+        [0] * 9,
+        [0, 2**62 + 2**61, -(2**62), 9],
+        [3, 2],
+        "do not rise",
+    ),
+    "negative shape": ([1.0], [0], [0, 1, 1], [2, -2], "is none"),
 }
 
 

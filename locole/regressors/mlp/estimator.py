@@ -103,7 +103,7 @@ class MLPRegressor(TargetRegressor):
     checkpoint : path, optional
         Folder in which the state of the fit is kept. A fit of the same data with the same settings
         goes on from there, and ends with the same weights as one that was never interrupted.
-        `partial_fit` keeps nothing there.
+        `partial_fit` keeps nothing there. Not saved with a model.
     checkpoint_every_s : float
         Seconds between two checkpoints.
     device : {"auto", "cpu", "cuda"}
@@ -144,7 +144,8 @@ class MLPRegressor(TargetRegressor):
     array([0, 1, 2, 3, 4, 5])
     """
 
-    _unsaved: ClassVar = ("engine",)
+    _unsaved: ClassVar = ("engine", "checkpoint")
+    _passed_over: ClassVar = ("checkpoint",)
     _learnt: ClassVar = {
         "n_outputs_": int,
         "settings_": dict,

@@ -1,0 +1,87 @@
+"""What is done to a forged model: load it, ask it everything, let it learn, save it."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+TESTS = Path(__file__).parents[1]
+sys.path += [str(TESTS), str(TESTS / "io")]
+
+from forgery import Forgery, wrapped  # noqa: E402
+from golden_cases import CASES, Data  # noqa: E402
+
+from locole import load  # noqa: E402
+from locole.exceptions import LocoleError  # noqa: E402
+
+__all__ = ["KINDS", "honest", "use", "warm_up", "wrapped"]
+
+GOLDEN = TESTS / "io" / "golden" / "format2"
+#: Kinds of models, by the names of golden ones.
+KINDS = sorted(folder.name for folder in GOLDEN.iterdir() if folder.is_dir())
+# Rows that a model is asked about, and that it learns.
+_ROWS = 5
+
+
+@cache
+def honest(kind: str) -> Forgery:
+    return Forgery.of(GOLDEN / kind)
+
+
+@cache
+def questions(kind: str) -> Data:
+    """A few rows of the case, and a new label."""
+    data = CASES[kind].data()
+    y = np.array(data.y[:_ROWS])
+    return Data(data.X[:_ROWS], y, data.questions[:_ROWS])
+
+
+@cache
+def folder() -> Path:
+    """Where forged models are written; in memory if there is such a place."""
+    memory = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="fuzz", dir=memory if memory.is_dir() else None))
+
+
+def use(forged: Forgery, kind: str) -> str:
+    """Write, load and use a forged model; say how far it came."""
+    path = folder() / "model"
+    forged.write(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with np.errstate(all="ignore"):
+            return _use(path, questions(kind))
+
+
+def _use(path: Path, data: Data) -> str:
+    model = load(path, verify=True)
+    answers: list[Any] = [
+        lambda: model.predict(data.questions),
+        lambda: model.predict_topk(data.questions, k=2),
+        lambda: model.decision_function(data.questions),
+        lambda: model.partial_fit(data.X, data.y),
+        lambda: model.predict(data.questions),
+        lambda: model.save(path.with_name("saved")),
+    ]
+    refused = 0
+    for ask in answers:
+        try:
+            ask()
+        except LocoleError:
+            refused += 1
+        except AttributeError as error:
+            if error.name not in ("decision_function", "partial_fit"):
+                raise
+    return "used" if not refused else "partly used"
+
+
+def warm_up() -> None:
+    """Use every honest model once, so that forked processes find all kernels compiled."""
+    for kind in KINDS:
+        assert use(honest(kind), kind).endswith("used"), kind
