@@ -41,6 +41,8 @@ _OPTIONS = (
     (r"\blabel=", "--label-column"),
     (r"\btext and label both\b", "--text-column and --label-column both"),
     (r"\bformat=", "--format"),
+    (r"\bencoding=", "--encoding"),
+    (r"\bthe ids by id=", "the ids by --id-column"),
     (r"\bzero_based\b", "--zero-based or --one-based"),
     (r"\bbatch_rows\b", "--batch"),
     (r"\bn_jobs\b", "--jobs"),

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from locole.datasets.sources import Source, decoded_lines
 from locole.exceptions import LocoleError
 
-__all__ = ["Record", "TextColumns", "csv_records", "tsv_records"]
+__all__ = [
+    "BadRow",
+    "Column",
+    "Places",
+    "Record",
+    "TextColumns",
+    "checked_label",
+    "csv_records",
+    "parsed",
+    "tsv_records",
+]
 
-#: A text and its label.
-Record = tuple[str, str | None]
+#: A column by its name, or by its number from 0 if there is no header.
+Column = str | int
+#: Is told of a row that cannot be read, and why; the row is then left out.
+BadRow = Callable[[str, LocoleError], None]
+Row = TypeVar("Row")
 
 # A quote that is never closed must not swallow a whole file.
 MAX_FIELD_CHARACTERS = 1 << 24
@@ -21,17 +35,40 @@ _DELIMITERS = (",", ";", "\t")
 _SHOWN_COLUMNS = 12
 
 
-class TextColumns(NamedTuple):
-    """Where a table has texts and labels: names of columns, or numbers from 0 if it has no header."""
+class Record(NamedTuple):
+    """A row of a table: its text, its label, and what names the row."""
 
-    text: str | int | None = None
-    label: str | int | None = None
+    text: str
+    label: str | None = None
+    id: str | None = None
+
+
+class TextColumns(NamedTuple):
+    """Where a table has what: names of columns, or numbers from 0 if it has no header."""
+
+    text: Column | Sequence[Column] | None = None
+    """Several columns are joined by a blank."""
+    label: Column | None = None
     labelled: bool = True
+    id: Column | None = None
+    delimiter: str | None = None
+    """Between the fields of TSV and CSV files; by default the tab, or as the header has it."""
+
+    @property
+    def texts(self) -> list[Column | None]:
+        """Columns of the text."""
+        is_one = self.text is None or isinstance(self.text, str | int)
+        return [self.text] if is_one else list(self.text)  # type: ignore[list-item,arg-type]
+
+    @property
+    def are_named(self) -> bool:
+        """Whether anything was said of the columns."""
+        return any(column is not None for column in (self.text, self.label, self.id))
 
     @property
     def are_numbers(self) -> bool:
         """Whether columns are given by number."""
-        given = [column for column in (self.text, self.label) if column is not None]
+        given = [c for c in (*self.texts, self.label, self.id) if c is not None]
         numbers = [column for column in given if isinstance(column, int)]
         if numbers and (len(numbers) < len(given) or self.text is None or min(numbers) < 0):
             raise LocoleError(
@@ -39,106 +76,188 @@ class TextColumns(NamedTuple):
             )
         return bool(numbers)
 
-    def find(self, names: Sequence[str], where: str) -> tuple[int, int | None]:
-        """Places of the text and of the label among the names of the columns."""
-        text = self._place(names, self.text, "text", where)
-        return text, self._place(names, self.label, "label", where) if self.labelled else None
+    def find(self, names: Sequence[str], where: str) -> Places:
+        """Places of the columns among their names."""
+        return Places(
+            [_place(names, wanted, "text", where) for wanted in self.texts],
+            _place(names, self.label, "label", where) if self.labelled else None,
+            None if self.id is None else _place(names, self.id, "id", where),
+        )
 
-    def _place(self, names: Sequence[str], wanted: Any, usual: str, where: str) -> int:
-        if wanted in names:
-            return names.index(wanted)
-        plain = [name.strip().casefold() for name in names]
-        if wanted is None and usual in plain:
-            return plain.index(usual)
-        shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN_COLUMNS])
-        missing = usual if wanted is None else wanted
-        raise LocoleError(
-            f"{where}: no column {missing!r} among {shown}: name the column of the {usual}s by {usual}=."
+    def numbered(self) -> Places:
+        """Places of columns that are given by number."""
+        if self.labelled and self.label is None:
+            raise LocoleError("give the number of the label's column, too: label=.")
+        label = int(self.label) if self.labelled and self.label is not None else None
+        texts = [int(column) for column in self.texts if column is not None]
+        return Places(texts, label, None if self.id is None else int(self.id))
+
+
+class Places(NamedTuple):
+    """Places of columns within a row."""
+
+    texts: list[int]
+    label: int | None
+    id: int | None
+
+    @property
+    def last(self) -> int:
+        """The largest."""
+        return max(*self.texts, self.label or 0, self.id or 0)
+
+    def record(self, cells: Sequence[str] | Mapping[int, str], where: str) -> Record:
+        """Pick a record out of a row."""
+        return Record(
+            " ".join([cells[place] for place in self.texts]),
+            None if self.label is None else checked_label(cells[self.label], where),
+            None if self.id is None else cells[self.id],
         )
 
 
-def tsv_records(source: Source, columns: TextColumns) -> Iterator[Record]:
+def _place(names: Sequence[str], wanted: Any, usual: str, where: str) -> int:
+    if wanted is None:
+        # Case and blanks may differ in the usual names.
+        names, wanted = [name.strip().casefold() for name in names], usual
+    if names.count(wanted) == 1:
+        return names.index(wanted)
+    if wanted in names:
+        raise LocoleError(f"{where}: several columns are called {wanted!r}: rename all but one.")
+    shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN_COLUMNS])
+    raise LocoleError(
+        f"{where}: no column {wanted!r} among {shown}: name the column of the {usual}s by {usual}=."
+    )
+
+
+def checked_label(label: str, where: str) -> str:
+    """Label without blanks around it."""
+    label = label.strip()
+    if not label:
+        raise LocoleError(f"{where}: the label is empty: give one or leave the line out.")
+    return label
+
+
+def parsed(
+    rows: Iterable[tuple[str, Row]],
+    parse: Callable[[Row, str], Record],
+    bad: BadRow | None,
+    shown: Callable[[Row], str] = str,
+) -> Iterator[Record]:
+    """Records of rows, each with where it stands; errors go to ``bad`` if there is one."""
+    for where, row in rows:
+        try:
+            record = parse(row, where)
+        except LocoleError as error:
+            if bad is None:
+                raise
+            bad(shown(row), error)
+        else:
+            yield record
+
+
+def tsv_records(source: Source, columns: TextColumns, bad: BadRow | None) -> Iterator[Record]:
     """Lines ``label<TAB>text``, or the columns that were asked for; nothing is quoted."""
-    if columns.text is not None or columns.label is not None:
-        yield from _table_records(source, columns, ("\t",), csv.QUOTE_NONE)
-        return
-    for number, line in decoded_lines(source):
-        label, tab, text = line.partition("\t")
-        if not line.strip():
-            continue
-        if not tab:
+    delimiter = _checked_delimiter(columns.delimiter or "\t")
+    if columns.are_named:
+        return _table_records(source, columns, (delimiter,), csv.QUOTE_NONE, bad)
+
+    def parse(line: str, where: str) -> Record:
+        label, found, text = line.partition(delimiter)
+        if not found:
+            name = "tab" if delimiter == "\t" else repr(delimiter)
             raise LocoleError(
-                f"{source.name}, line {number}: there is no tab: lines must be label, tab, text; "
-                "texts alone go into a .txt file."
+                f"{where}: there is no {name}: lines must be label, {name}, text; texts alone go into a "
+                ".txt file."
             )
-        yield text, _checked_label(label, columns, source.name, number)
+        return Record(text, checked_label(label, where) if columns.labelled else None)
+
+    lines = (
+        (f"{source.name}, line {n}", line) for n, line in decoded_lines(source) if line.strip()
+    )
+    return parsed(lines, parse, bad)
 
 
-def csv_records(source: Source, columns: TextColumns) -> Iterator[Record]:
+def csv_records(source: Source, columns: TextColumns, bad: BadRow | None) -> Iterator[Record]:
     """Rows below a header, fields separated as the header's are: by commas, semicolons or tabs."""
-    return _table_records(source, columns, _DELIMITERS, csv.QUOTE_MINIMAL)
+    given = columns.delimiter
+    delimiters = _DELIMITERS if given is None else (_checked_delimiter(given),)
+    return _table_records(source, columns, delimiters, csv.QUOTE_MINIMAL, bad)
+
+
+def _checked_delimiter(delimiter: str) -> str:
+    if len(delimiter) != 1 or delimiter in '\r\n"':
+        raise LocoleError(f"the delimiter must be one character, such as ';', not {delimiter!r}.")
+    return delimiter
 
 
 def _table_records(
-    source: Source, columns: TextColumns, delimiters: tuple[str, ...], quoting: int
+    source: Source,
+    columns: TextColumns,
+    delimiters: tuple[str, ...],
+    quoting: int,
+    bad: BadRow | None,
 ) -> Iterator[Record]:
     lines = (line + "\n" for _, line in decoded_lines(source))
     first = next(lines, None)
     if first is None:
         return
-    rows: Iterator[tuple[int, list[str]]]
     width: int | None = None
     if columns.are_numbers:
-        rows = _rows(source.name, chain([first], lines), delimiters[0], quoting)
-        text, label = int(columns.text or 0), columns.label if columns.labelled else None
-        if columns.labelled and label is None:
-            raise LocoleError("give the number of the label's column, too: label=.")
+        delimiter, places = delimiters[0], columns.numbered()
+        rows = _rows(source.name, chain([first], lines), delimiter, quoting)
     else:
         delimiter = _delimiter_of(first, columns, delimiters, quoting)
         rows = _rows(source.name, chain([first], lines), delimiter, quoting)
-        _, header = next(rows, (1, []))
-        text, label = columns.find(header, f"{source.name}, line 1")
-        width = len(header)
-    for number, fields in rows:
-        _check_width(fields, width, max(text, int(label or 0)), f"{source.name}, line {number}")
-        name = None if label is None else fields[int(label)]
-        yield fields[text], _checked_label(name, columns, source.name, number)
+        where, header = next(rows, (f"{source.name}, line 1", []))
+        places, width = columns.find(header, where), len(header)
+
+    def parse(fields: list[str], where: str) -> Record:
+        _check_width(fields, width, places.last, where)
+        return places.record(fields, where)
+
+    def shown(fields: list[str]) -> str:
+        line = io.StringIO()
+        csv.writer(line, delimiter=delimiter, lineterminator="").writerow(fields)
+        return line.getvalue()
+
+    yield from parsed(rows, parse, bad, shown)
 
 
 def _delimiter_of(
     line: str, columns: TextColumns, delimiters: tuple[str, ...], quoting: int
 ) -> str:
-    """The first delimiter with which the header has the columns; the first of all if none."""
+    """The first delimiter with which the header has the columns, or else the most columns."""
+    n_columns = {}
     for delimiter in delimiters:
         try:
             (_, header), *_ = _rows("", iter([line]), delimiter, quoting)
+            n_columns[delimiter] = len(header)
             columns.find(header, "")
         except (LocoleError, ValueError):
             continue
         return delimiter
-    return delimiters[0]
+    return max(n_columns, key=n_columns.__getitem__, default=delimiters[0])
 
 
 def _rows(
     name: str, lines: Iterator[str], delimiter: str, quoting: Any
-) -> Iterator[tuple[int, list[str]]]:
-    """Number of the first line and fields of each row that is not empty."""
+) -> Iterator[tuple[str, list[str]]]:
+    """Where each row that is not empty begins, and its fields."""
     # The limit belongs to the csv module as a whole. Raising it harms no other reader.
     if csv.field_size_limit() < MAX_FIELD_CHARACTERS:
         csv.field_size_limit(MAX_FIELD_CHARACTERS)
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
     while True:
-        number = reader.line_num + 1
+        where = f"{name}, line {reader.line_num + 1}"
         try:
             fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             raise LocoleError(
-                f"{name}, line {number}: {error}: is a quote left open, or not doubled inside a field?"
+                f"{where}: {error}: is a quote left open, or not doubled inside a field?"
             ) from None
         if fields:
-            yield number, fields
+            yield where, fields
 
 
 def _check_width(fields: list[str], width: int | None, last: int, where: str) -> None:
@@ -149,13 +268,3 @@ def _check_width(fields: list[str], width: int | None, last: int, where: str) ->
         )
     if last >= len(fields):
         raise LocoleError(f"{where}: only {len(fields)} fields, there is no column {last}.")
-
-
-def _checked_label(label: str | None, columns: TextColumns, name: str, number: int) -> str | None:
-    if not columns.labelled:
-        return None
-    if not label:
-        raise LocoleError(
-            f"{name}, line {number}: the label is empty: give one or leave the line out."
-        )
-    return label

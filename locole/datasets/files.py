@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from locole.datasets.columns import Unknown, ZeroBased
+from locole.datasets.delimited import Column
 from locole.datasets.libsvm import iter_libsvm, load_libsvm
 from locole.datasets.npz import load_npz
 from locole.datasets.sources import PathLike, shown, suffix_of
@@ -65,8 +66,8 @@ def read_examples(
     path: PathLike,
     *,
     format: str = "auto",
-    text: str | int | None = None,
-    label: str | int | None = None,
+    text: Column | Sequence[Column] | None = None,
+    label: Column | None = None,
     labelled: bool = True,
     n_features: int | None = None,
     zero_based: ZeroBased = "auto",
@@ -129,8 +130,8 @@ def iter_examples(
     *,
     batch_rows: int = 4096,
     format: str = "auto",
-    text: str | int | None = None,
-    label: str | int | None = None,
+    text: Column | Sequence[Column] | None = None,
+    label: Column | None = None,
     labelled: bool = True,
     n_features: int | None = None,
     zero_based: ZeroBased = "auto",
@@ -187,14 +188,14 @@ def iter_examples(
 
 
 def _checked_format(
-    path: PathLike, format: str, labelled: bool, text: str | int | None, label: str | int | None
+    path: PathLike, format: str, labelled: bool, *columns: Column | Sequence[Column] | None
 ) -> str:
     kind = format_of(path, format)
     if kind == "txt" and labelled:
         raise LocoleError(
             f"{shown(path)}: a file of texts alone has no labels: take .tsv, label tab text, or .csv."
         )
-    if (text is not None or label is not None) and kind in ("libsvm", "xmc", "npz", "txt"):
+    if any(column is not None for column in columns) and kind in ("libsvm", "xmc", "npz", "txt"):
         raise LocoleError(
             f"{shown(path)}: the format {kind} has no columns: leave out text and label."
         )

@@ -156,7 +156,7 @@ def iter_libsvm(
         is read twice; standard input and pipes can be read once only, so there ``n_features`` is
         needed and ``"auto"`` means 1-based.
     batch_rows : int
-        Rows of a batch; the last one may have fewer.
+        Rows of a batch; the last one may have fewer, and of a stream every batch: what has come so far.
 
     Yields
     ------
@@ -201,7 +201,8 @@ def _iter_batches(
         rows = RowStore(source.name)
         for chunk in iter_chunks(source):
             rows.add(parser.parse(chunk))
-            for batch, y in rows.batches(batch_rows):
+            # A stream may keep us waiting for more.
+            for batch, y in rows.batches(batch_rows, last=source.is_stream):
                 yield columns.matrix(*batch), y
         for batch, y in rows.batches(batch_rows, last=True):
             yield columns.matrix(*batch), y

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
-from locole.datasets.delimited import Record, TextColumns
+from locole.datasets.delimited import BadRow, Places, Record, TextColumns, parsed
 from locole.datasets.sources import PathLike, shown
 from locole.exceptions import LocoleError
 
@@ -14,8 +15,10 @@ __all__ = ["parquet_records"]
 _BATCH_ROWS = 4096
 
 
-def parquet_records(path: PathLike, columns: TextColumns) -> Iterator[Record]:
-    """Rows of the two columns; labels may be texts or whole numbers, nothing may be missing."""
+def parquet_records(
+    path: PathLike, columns: TextColumns, bad: BadRow | None = None
+) -> Iterator[Record]:
+    """Rows of the wanted columns; labels may be texts or whole numbers, nothing may be missing."""
     pyarrow, parquet = _import_pyarrow()
     name = shown(path)
     if path == "-":
@@ -28,9 +31,9 @@ def parquet_records(path: PathLike, columns: TextColumns) -> Iterator[Record]:
         try:
             table = parquet.ParquetFile(file)
             names = table.schema_arrow.names
-            text, label = columns.find(names, name)
-            _check_types(pyarrow, table.schema_arrow, text, label, name)
-            yield from _records(table, names[text], None if label is None else names[label], name)
+            places = columns.find(names, name)
+            _check_types(pyarrow, table.schema_arrow, places, name)
+            yield from _records(table, names, places, name, bad)
         except (pyarrow.ArrowException, OSError, OverflowError) as error:
             brief = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise LocoleError(f"{name} is no Parquet file, or damaged ({brief}).") from error
@@ -47,8 +50,8 @@ def _import_pyarrow() -> tuple[Any, Any]:
     return pyarrow, parquet
 
 
-def _check_types(pyarrow: Any, schema: Any, text: int, label: int | None, name: str) -> None:
-    types = pyarrow.types
+def _check_types(pyarrow: Any, schema: Any, places: Places, name: str) -> None:
+    types, label = pyarrow.types, places.label
 
     def value_type(column: int) -> Any:
         kind = schema.field(column).type
@@ -57,8 +60,9 @@ def _check_types(pyarrow: Any, schema: Any, text: int, label: int | None, name: 
     def is_text(kind: Any) -> bool:
         return types.is_string(kind) or types.is_large_string(kind)
 
-    if not is_text(value_type(text)):
-        raise LocoleError(f"{name}: column {schema.names[text]!r} does not hold texts.")
+    for text in places.texts:
+        if not is_text(value_type(text)):
+            raise LocoleError(f"{name}: column {schema.names[text]!r} does not hold texts.")
     if label is not None and not (
         is_text(value_type(label)) or types.is_integer(value_type(label))
     ):
@@ -67,14 +71,25 @@ def _check_types(pyarrow: Any, schema: Any, text: int, label: int | None, name: 
         )
 
 
-def _records(table: Any, text: str, label: str | None, name: str) -> Iterator[Record]:
-    row = 0
-    wanted = [text] if label is None else [text, label]
-    for batch in table.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
-        texts = batch.column(text).to_pylist()
-        labels = [None] * len(texts) if label is None else batch.column(label).to_pylist()
-        for value, known in zip(texts, labels, strict=True):
-            row += 1
-            if value is None or (label is not None and known in (None, "")):
-                raise LocoleError(f"{name}, row {row}: text or label is missing.")
-            yield value, None if known is None else str(known)
+def _records(
+    table: Any, names: list[str], places: Places, name: str, bad: BadRow | None
+) -> Iterator[Record]:
+    wanted = [*places.texts, *(p for p in (places.label, places.id) if p is not None)]
+
+    def rows() -> Iterator[tuple[str, dict[int, Any]]]:
+        number = 0
+        for batch in table.iter_batches(_BATCH_ROWS, columns=[names[place] for place in wanted]):
+            columns = [batch.column(names[place]).to_pylist() for place in wanted]
+            for cells in zip(*columns, strict=True):
+                number += 1
+                yield f"{name}, row {number}", dict(zip(wanted, cells, strict=True))
+
+    def parse(cells: dict[int, Any], where: str) -> Record:
+        if any(value is None for value in cells.values()):
+            raise LocoleError(f"{where}: text or label is missing.")
+        return places.record({place: str(value) for place, value in cells.items()}, where)
+
+    def shown(cells: dict[int, Any]) -> str:
+        return json.dumps({names[p]: value for p, value in cells.items()}, default=str)
+
+    return parsed(rows(), parse, bad, shown)

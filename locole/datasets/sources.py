@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -81,22 +82,32 @@ class Source:
     ----------
     path : str or path
         The file; ``"-"`` is standard input.
+    encoding : str
+        Other encodings than UTF-8 are turned into it.
 
     Attributes
     ----------
     name : str
         What errors call it.
+    is_stream : bool
+        Whether it can be read only once, and may keep its reader waiting.
+    must_wait : bool
+        Whether all that has come of a stream has been handed out by `decoded_lines`.
     """
 
-    def __init__(self, path: PathLike) -> None:
+    def __init__(self, path: PathLike, encoding: str = "utf-8") -> None:
+        decoder = _decoder(encoding)
         self.name = shown(path)
+        self.is_stream, self.must_wait = is_stream(path), False
         self._is_input = path == "-"
-        self._has_size = not is_stream(path)
         file = sys.stdin.buffer if self._is_input else open(path, "rb")  # noqa: SIM115 - see close
-        self._raw = _Counted(file, may_wait=not self._has_size)
+        self._raw = _Counted(file, may_wait=self.is_stream)
         try:
             self._packing = self._find_packing(path)
             self._stream = _OPENERS[self._packing](self._raw)
+            self._recoded = (
+                None if decoder is None else _Recoded(self._unpacked, decoder, self.name)
+            )
         except BaseException:
             self.close()
             raise
@@ -125,6 +136,9 @@ class Source:
 
     def readinto(self, room: memoryview) -> int:
         """Fill some of ``room``; 0 at the end."""
+        return self._unpacked(room) if self._recoded is None else self._recoded.readinto(room)
+
+    def _unpacked(self, room: memoryview) -> int:
         if not self._packing:
             return self._stream.readinto(room)
         try:
@@ -143,7 +157,7 @@ class Source:
 
     def size_mb(self) -> float | None:
         """How much there is to read, for the display of progress."""
-        if self._packing or not self._has_size:
+        if self._packing or self.is_stream:
             return None
         return os.fstat(self._raw.fileno()).st_size / 1e6
 
@@ -151,6 +165,46 @@ class Source:
 def shown(path: PathLike) -> str:
     """Name of a file in messages."""
     return "standard input" if path == "-" else os.fspath(path)
+
+
+def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
+    """Decoder of an encoding; None for UTF-8."""
+    try:
+        known = codecs.lookup(encoding)
+        "".encode(encoding)  # what is no encoding of texts says so
+    except LookupError:
+        raise LocoleError(
+            f"unknown encoding {encoding!r}: take one that Python knows, such as utf-8, latin-1, cp1252 "
+            "or utf-16."
+        ) from None
+    return None if known.name == "utf-8" else known.incrementaldecoder()
+
+
+class _Recoded:
+    """Bytes of another encoding as UTF-8."""
+
+    def __init__(
+        self, readinto: Callable[[memoryview], int], decoder: codecs.IncrementalDecoder, name: str
+    ) -> None:
+        self._readinto, self._decoder, self._name = readinto, decoder, name
+        self._room, self._line, self._ready = memoryview(bytearray(1 << 16)), 1, b""
+
+    def readinto(self, room: memoryview) -> int:
+        while not self._ready:
+            count = self._readinto(self._room)
+            try:
+                text = self._decoder.decode(self._room[:count].tobytes(), final=not count)
+                self._ready = text.encode()
+            except UnicodeError as error:
+                raise LocoleError(
+                    f"{self._name}, line {self._line} or after it: {error}: is it another encoding?"
+                ) from None
+            self._line += text.count("\n")
+            if not count:
+                break
+        part, self._ready = self._ready[: len(room)], self._ready[len(room) :]
+        room[: len(part)] = part
+        return len(part)
 
 
 class _Counted:
@@ -274,8 +328,10 @@ def _chunk(room: bytearray, stop: int, line: int) -> Chunk:
 def decoded_lines(source: Source) -> Iterator[tuple[int, str]]:
     """Line numbers and lines, without the ends of lines."""
     for chunk in iter_chunks(source):
-        lines = _decoded(chunk, source.name).split("\n")
-        for number, line in enumerate(lines[:-1], start=chunk.first_line):
+        lines = _decoded(chunk, source.name).split("\n")[:-1]
+        last = chunk.first_line + len(lines) - 1
+        for number, line in enumerate(lines, start=chunk.first_line):
+            source.must_wait = source.is_stream and number == last
             yield number, line.removesuffix("\r")
 
 
@@ -286,5 +342,5 @@ def _decoded(chunk: Chunk, name: str) -> str:
     except UnicodeDecodeError as error:
         line = chunk.first_line + data.count(b"\n", 0, error.start)
         raise LocoleError(
-            f"{name}, line {line}: byte {data[error.start]:#04x} is not UTF-8: save the file as UTF-8."
+            f"{name}, line {line}: byte {data[error.start]:#04x} is not UTF-8: give encoding=."
         ) from None

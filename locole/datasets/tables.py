@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,13 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.datasets.base import label_array
-from locole.datasets.delimited import Record, TextColumns, csv_records, tsv_records
+from locole.datasets.delimited import (
+    BadRow,
+    Column,
+    Record,
+    TextColumns,
+    checked_label,
+    csv_records,
+    parsed,
+    tsv_records,
+)
 from locole.datasets.growing import require_room
 from locole.datasets.parquet import parquet_records
 from locole.datasets.sources import PathLike, Source, decoded_lines, shown, suffix_of
 from locole.exceptions import LocoleError
 
-__all__ = ["TEXT_SUFFIXES", "iter_texts", "load_texts"]
+__all__ = ["TEXT_SUFFIXES", "iter_records", "iter_texts", "load_texts"]
 
 Labels = NDArray[np.object_]
 
@@ -37,10 +46,12 @@ _MARGIN_BYTES = 1 << 26
 def load_texts(
     path: PathLike,
     *,
-    text: str | int | None = None,
-    label: str | int | None = None,
+    text: Column | Sequence[Column] | None = None,
+    label: Column | None = None,
     labelled: bool = True,
     format: str = "auto",
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
 ) -> tuple[list[str], Labels | None]:
     r"""Read all texts of a file, and their labels.
 
@@ -51,18 +62,24 @@ def load_texts(
     text, label : str or int, optional
         Columns of a table, by name, or by number from 0 if it has no header. Default: columns called
         "text" and "label"; a TSV file for which nothing is said has no header, and its lines are
-        label, tab, text.
+        label, tab, text. Several columns of text are joined by a blank.
     labelled : bool
         Whether to read labels; without, no column of labels is needed.
     format : {"auto", "tsv", "csv", "jsonl", "parquet", "txt"}
         ``"auto"`` goes by the suffix, and takes standard input as "txt".
+    delimiter : str, optional
+        Character between fields; by default the tab for TSV, and for CSV whichever of comma, semicolon
+        and tab the header has.
+    encoding : str
+        Of all formats but Parquet.
 
     Returns
     -------
     texts : list of str
     labels : array of shape (len(texts),) of str objects, or None
-        Labels are texts, as they stand in the file; whole numbers of JSON and Parquet become texts.
-        None if ``labelled`` is False, and for "txt", which has one text a line and no labels.
+        Labels are texts, as they stand in the file but for blanks around them; whole numbers of JSON
+        and Parquet become texts. None if ``labelled`` is False, and for "txt", which has one text a
+        line and no labels.
 
     Examples
     --------
@@ -76,14 +93,13 @@ def load_texts(
     """
     texts: list[str] = []
     labels: list[str] = []
-    kind = _format_of(path, format)
     # Labels repeat: one string for each keeps them small.
     known: dict[str, str] = {}
-    records = _records(path, kind, TextColumns(text, label, labelled))
-    while part := list(islice(records, 4096)):
+    columns = TextColumns(text, label, labelled, delimiter=delimiter)
+    for part in iter_records(path, columns, format=format, encoding=encoding):
         require_room(_MARGIN_BYTES, shown(path))
-        texts += [value for value, _ in part]
-        labels += [known.setdefault(name, name) for _, name in part if name is not None]
+        texts += [record.text for record in part]
+        labels += [known.setdefault(r.label, r.label) for r in part if r.label is not None]
     if not texts:
         raise LocoleError(f"{shown(path)} has no rows: is it the right file?")
     return texts, label_array(labels) if labels else None
@@ -93,19 +109,21 @@ def iter_texts(
     path: PathLike,
     *,
     batch_rows: int = 4096,
-    text: str | int | None = None,
-    label: str | int | None = None,
+    text: Column | Sequence[Column] | None = None,
+    label: Column | None = None,
     labelled: bool = True,
     format: str = "auto",
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
 ) -> Iterator[tuple[list[str], Labels | None]]:
     r"""Read a file in batches, whatever its size.
 
     Parameters
     ----------
-    path, text, label, labelled, format
+    path, text, label, labelled, format, delimiter, encoding
         As for `load_texts`.
     batch_rows : int
-        Rows of a batch; the last one may have fewer.
+        Rows of a batch; the last one may have fewer, and of a stream every batch: what has come so far.
 
     Yields
     ------
@@ -122,18 +140,58 @@ def iter_texts(
     [['robin', 'salmon'], ['wren']]
     >>> folder.cleanup()
     """
+    columns = TextColumns(text, label, labelled, delimiter=delimiter)
+    parts = iter_records(path, columns, format=format, encoding=encoding, batch_rows=batch_rows)
+    return (([record.text for record in part], labels_of(part)) for part in parts)
+
+
+def labels_of(records: Sequence[Record]) -> Labels | None:
+    """Labels of records, if they have any."""
+    labels = [record.label for record in records if record.label is not None]
+    return label_array(labels) if labels else None
+
+
+def iter_records(
+    path: PathLike,
+    columns: TextColumns,
+    *,
+    format: str = "auto",
+    encoding: str = "utf-8",
+    batch_rows: int = 4096,
+    bad: BadRow | None = None,
+) -> Iterator[list[Record]]:
+    """Read records in batches; rows that cannot be read go to ``bad``, or are errors without it.
+
+    Batches of a stream end where one would have to wait for more.
+    """
     if batch_rows < 1:
         raise LocoleError(f"batch_rows must be at least 1, not {batch_rows}.")
-    records = _records(path, _format_of(path, format), TextColumns(text, label, labelled))
-    return _batches(records, batch_rows)
+    kind = _format_of(path, format)
+    if columns.delimiter is not None and kind not in ("tsv", "csv"):
+        raise LocoleError(f"{shown(path)}: the format {kind} has no delimiter: leave it out.")
+    if kind == "parquet":
+        records = parquet_records(path, columns, bad)
+        return iter(lambda: list(islice(records, batch_rows)), [])
+    return _batches(path, columns, kind, encoding, batch_rows, bad)
 
 
 def _batches(
-    records: Iterator[Record], batch_rows: int
-) -> Iterator[tuple[list[str], Labels | None]]:
-    while part := list(islice(records, batch_rows)):
-        labels = [name for _, name in part if name is not None]
-        yield [value for value, _ in part], label_array(labels) if labels else None
+    path: PathLike,
+    columns: TextColumns,
+    kind: str,
+    encoding: str,
+    batch_rows: int,
+    bad: BadRow | None,
+) -> Iterator[list[Record]]:
+    with Source(path, encoding) as source:
+        batch: list[Record] = []
+        for record in _READERS[kind](source, columns, bad):
+            batch.append(record)
+            if len(batch) == batch_rows or source.must_wait:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
 
 def _format_of(path: PathLike, format: str) -> str:
@@ -149,34 +207,31 @@ def _format_of(path: PathLike, format: str) -> str:
     return format
 
 
-def _records(path: PathLike, kind: str, columns: TextColumns) -> Iterator[Record]:
-    if kind == "parquet":
-        yield from parquet_records(path, columns)
-        return
-    with Source(path) as source:
-        yield from _READERS[kind](source, columns)
-
-
-def _txt_records(source: Source, columns: TextColumns) -> Iterator[Record]:
+def _txt_records(source: Source, columns: TextColumns, bad: BadRow | None) -> Iterator[Record]:
     """One text a line; an empty line is an empty text, so that answers match lines."""
     for _, line in decoded_lines(source):
-        yield line, None
+        yield Record(line)
 
 
-def _jsonl_records(source: Source, columns: TextColumns) -> Iterator[Record]:
-    for number, line in decoded_lines(source):
-        if not line.strip():
-            continue
-        where = f"{source.name}, line {number}"
-        record = _parsed_object(line, where)
-        names = list(record)
-        text, label = columns.find(names, where)
-        yield (
-            _checked_value(record[names[text]], where, names[text], (str,)),
-            None
-            if label is None
-            else _checked_value(record[names[label]], where, names[label], (str, int)),
+def _jsonl_records(source: Source, columns: TextColumns, bad: BadRow | None) -> Iterator[Record]:
+    def parse(line: str, where: str) -> Record:
+        found = _parsed_object(line, where)
+        names = list(found)
+        texts, label, id = columns.find(names, where)
+
+        def value(place: int, *kinds: type) -> str:
+            return _checked_value(found[names[place]], where, names[place], kinds)
+
+        return Record(
+            " ".join([value(place, str) for place in texts]),
+            None if label is None else checked_label(value(label, str, int), where),
+            None if id is None else value(id, str, int, float),
         )
+
+    lines = (
+        (f"{source.name}, line {n}", line) for n, line in decoded_lines(source) if line.strip()
+    )
+    return parsed(lines, parse, bad)
 
 
 def _parsed_object(line: str, where: str) -> dict[str, Any]:
@@ -190,8 +245,8 @@ def _parsed_object(line: str, where: str) -> dict[str, Any]:
 
 
 def _checked_value(value: Any, where: str, name: str, kinds: tuple[type, ...]) -> str:
-    if not isinstance(value, kinds) or isinstance(value, bool) or (value == "" and int in kinds):
-        kind = "a text" if kinds == (str,) else "a text that is not empty, or a whole number"
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        kind = "a text" if kinds == (str,) else "a text or a whole number"
         raise LocoleError(f"{where}: {name!r} is not {kind}.")
     text = str(value)
     if not text.isascii():

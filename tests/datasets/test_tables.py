@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import sys
 
 import numpy as np
@@ -18,6 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from locole.datasets import delimited, growing, iter_texts, load_texts, sources
+from locole.datasets.delimited import TextColumns
+from locole.datasets.tables import iter_records
 from locole.exceptions import LocoleError
 
 
@@ -38,9 +41,11 @@ characters = st.characters(codec="utf-8", exclude_characters="\r\n")
 one_line = st.text(characters, max_size=12)
 no_tab = st.text(
     st.characters(codec="utf-8", exclude_characters="\r\n\t\ufeff"), min_size=1, max_size=8
-)
+).filter(str.strip)
 any_text = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=12)
-label = st.text(st.characters(codec="utf-8", exclude_characters="\r\ufeff"), min_size=1, max_size=8)
+label = st.text(
+    st.characters(codec="utf-8", exclude_characters="\r\ufeff"), min_size=1, max_size=8
+).filter(str.strip)
 
 
 def as_tsv(rows):
@@ -69,7 +74,7 @@ def as_parquet(rows):
 @pytest.mark.parametrize(
     ("suffix", "write_rows", "texts", "labels"),
     [
-        (".tsv", as_tsv, one_line, no_tab.filter(str.strip)),
+        (".tsv", as_tsv, one_line, no_tab),
         (".csv", as_csv, any_text, label),
         (".jsonl", as_jsonl, any_text, label),
         (".parquet", as_parquet, any_text, label),
@@ -83,6 +88,8 @@ def test_round_trip(tmp_path_factory, suffix, write_rows, texts, labels, data):
     path = write(tmp_path_factory.getbasetemp(), write_rows(rows), f"round{suffix}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "CHUNK_BYTES", data.draw(st.sampled_from([3, 40, 1 << 20])))
+        # Blanks around labels are no part of them.
+        rows = [(text, name.strip()) for text, name in rows]
         assert read(path) == rows
         batch_rows = data.draw(st.integers(1, 4))
         parts = list(iter_texts(path, batch_rows=batch_rows))
@@ -241,10 +248,11 @@ def test_jsonl_columns(tmp_path):
         ('{"text": null, "label": "x"}', "line 2: 'text' is not a text"),
         (
             '{"text": "a", "label": 1.5}',
-            "line 2: 'label' is not a text that is not empty, or a whole",
+            "line 2: 'label' is not a text or a whole number",
         ),
         ('{"text": "a", "label": true}', "line 2: 'label' is not a text"),
-        ('{"text": "a", "label": ""}', "line 2: 'label' is not a text"),
+        ('{"text": "a", "label": ""}', "line 2: the label is empty"),
+        ('{"text": "a", "label": " "}', "line 2: the label is empty"),
         ('{"text": "\\ud800", "label": "x"}', "line 2: 'text' has half of a surrogate pair"),
     ],
     ids=lambda value: value[:30],
@@ -253,6 +261,177 @@ def test_bad_jsonl(tmp_path, line, reason):
     path = write(tmp_path, '{"text": "a", "label": "x"}\n' + line + "\n", "data.jsonl")
     with pytest.raises(LocoleError, match=r"data\.jsonl, " + reason):
         load_texts(path)
+
+
+# --- several columns, delimiters, encodings, rows that cannot be read, streams ---
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.tsv", b" \ta\n"),
+        ("data.csv", b"label,text\n\xc2\xa0,a\n"),
+        ("data.jsonl", b'{"label": "\\t", "text": "a"}\n'),
+        ("data.parquet", as_parquet([("a", "  ")])),
+    ],
+)
+def test_blank_labels(tmp_path, name, content):
+    with pytest.raises(LocoleError, match=r"(line|row) \d: the label is empty: give one or leave"):
+        load_texts(write(tmp_path, content, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.csv", "text,label,text\na,b,c\n"),
+        ("data.csv", "text;label;Text\na;b;c\n"),
+    ],
+    ids=["same", "case"],
+)
+def test_a_name_twice_in_the_header(tmp_path, name, content):
+    path = write(tmp_path, content, name)
+    with pytest.raises(LocoleError, match="line 1: several columns are called 'text': rename all"):
+        load_texts(path)
+    with pytest.raises(LocoleError, match="several columns are called 'text'"):
+        load_texts(parquet_of(tmp_path, ["text", "label", "text"]))
+    # Columns that are not read may be called anything.
+    path = write(tmp_path, "x,text,label,x\n1,a,b,2\n", name)
+    assert read(path) == [("a", "b")]
+
+
+def parquet_of(folder, names):
+    path = folder / "data.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array(["a"])] * len(names), names=names), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("data.csv", "a,b,label\nbig,dog,x\n", {"text": ["b", "a"]}),
+        ("data.csv", "big,dog,x\n", {"text": [1, 0], "label": 2}),
+        ("data.tsv", "a\tb\tlabel\nbig\tdog\tx\n", {"text": ["b", "a"], "label": "label"}),
+        ("data.jsonl", '{"a": "big", "b": "dog", "label": "x"}\n', {"text": ("b", "a")}),
+    ],
+)
+def test_several_columns_are_one_text(tmp_path, name, content, options):
+    assert read(write(tmp_path, content, name), **options) == [("dog big", "x")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "delimiter"),
+    [
+        ("data.csv", "text|label\na,b|x\n", "|"),
+        ("data.tsv", "x|a,b\n", "|"),
+        ("data.csv", "text\tlabel\na,b\tx\n", "\t"),
+    ],
+)
+def test_delimiters(tmp_path, name, content, delimiter):
+    assert read(write(tmp_path, content, name), delimiter=delimiter) == [("a,b", "x")]
+
+
+@pytest.mark.parametrize("delimiter", ["", "||", "\n", '"'])
+def test_bad_delimiters(tmp_path, delimiter):
+    for name in ("data.csv", "data.tsv"):
+        path = write(tmp_path, "text|label\n", name)
+        if delimiter or name == "data.csv":
+            with pytest.raises(LocoleError, match="delimiter must be one character, such as ';'"):
+                load_texts(path, delimiter=delimiter)
+    with pytest.raises(LocoleError, match="the format jsonl has no delimiter: leave it out"):
+        load_texts(write(tmp_path, "{}", "data.jsonl"), delimiter=delimiter)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "UTF_8", "utf-8-sig"]
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_encodings(tmp_path, encoding, packed):
+    rows = [(f"caf\xe9 {i}", "n\xe4he") for i in range(5000)]
+    raw = "".join(f"{label}\t{text}\n" for text, label in rows).encode(encoding)
+    name, raw = ("data.tsv.gz", gzip.compress(raw)) if packed else ("data.tsv", raw)
+    assert read(write(tmp_path, raw, name), encoding=encoding) == rows
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoding", "reason"),
+    [
+        (
+            b"x\ta\n",
+            "utf8000",
+            "unknown encoding 'utf8000': take one that Python knows, such as utf-8",
+        ),
+        (b"x\ta\n", "base64", "unknown encoding 'base64'"),
+        (b"x\ta\xe9\n", "ascii", "data.tsv, line 1 or after it: 'ascii' codec .* another encoding"),
+        (b"x\ta\n!", "utf-16", "is it another encoding"),
+    ],
+)
+def test_bad_encodings(tmp_path, raw, encoding, reason):
+    with pytest.raises(LocoleError, match=reason):
+        load_texts(write(tmp_path, raw, "data.tsv"), encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad", "shown"),
+    [
+        ("data.tsv", "x\ta\n", "no tab\n", "no tab"),
+        ("data.tsv", "x\ta\n", " \tb\n", " \tb"),
+        ("data.csv", "x,a\n", 'x,"a, b",c\n', 'x,"a, b",c'),
+        ("data.jsonl", '{"text": "a", "label": "x"}\n', "{}\n", "{}"),
+        ("data.jsonl", '{"text": "a", "label": "x"}\n', "oh\n", "oh"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_left_out_on_wish(tmp_path, name, good, bad, shown):
+    header = "label,text\n" if name == "data.csv" else ""
+    path = write(tmp_path, header + good + bad + good, name)
+    told = []
+    found = iter_records(path, TextColumns(), bad=lambda row, error: told.append((row, str(error))))
+    assert [record[:2] for part in found for record in part] == [("a", "x")] * 2
+    ((row, error),) = told
+    assert row == shown
+    assert f"line {2 + bool(header)}: " in error
+    with pytest.raises(LocoleError, match=f"line {2 + bool(header)}: "):
+        load_texts(path)
+
+
+def test_rows_of_parquet_that_lack_something(tmp_path):
+    path = parquet(tmp_path, text=["a", None, "b"], label=["x", "y", " "], id=[1, 2, 3])
+    told = []
+    columns = TextColumns(id="id")
+    (part,) = iter_records(path, columns, bad=lambda row, error: told.append(json.loads(row)))
+    assert part == [("a", "x", "1")]
+    assert told == [
+        {"text": None, "label": "y", "id": 2},
+        {"text": "b", "label": " ", "id": 3},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.csv", "number,text,label\n7,a,x\n"),
+        ("data.tsv", "number\ttext\tlabel\n7\ta\tx\n"),
+        ("data.jsonl", '{"number": 7, "text": "a", "label": "x"}'),
+    ],
+)
+def test_ids(tmp_path, name, content):
+    path = write(tmp_path, content, name)
+    assert list(iter_records(path, TextColumns(id="number"))) == [[("a", "x", "7")]]
+    with pytest.raises(LocoleError, match="name the column of the ids by id="):
+        list(iter_records(path, TextColumns(id="none")))
+
+
+@pytest.mark.parametrize("kind", ["txt", "tsv", "csv", "jsonl"])
+def test_a_stream_is_handed_out_as_it_comes(kind):
+    line = {"txt": b"a\n", "tsv": b"x\ta\n", "csv": b"x,a\n", "jsonl": b'{"text": "a"}\n'}[kind]
+    reader, writer = os.pipe()
+    os.write(writer, b"label,text\n" * (kind == "csv") + line)
+    parts = iter_texts(f"/dev/fd/{reader}", format=kind, labelled=False, batch_rows=100)
+    assert next(parts) == (["a"], None)
+    os.write(writer, line * 3)
+    assert next(parts) == (["a"] * 3, None)
+    os.close(writer)
+    assert list(parts) == []
+    os.close(reader)
 
 
 # --- Parquet ---
@@ -364,7 +543,9 @@ def test_formats(tmp_path):
 def test_bytes_that_are_not_utf_8(tmp_path, name):
     start = {"data.csv": b"text,label\n", "data.jsonl": b'{"text": "a", "label": "b"}\n'}
     path = write(tmp_path, start.get(name, b"x\ta\n") + b"x\tcaf\xe9\n", name)
-    with pytest.raises(LocoleError, match=rf"{name}, line 2: byte 0xe9 is not UTF-8: save"):
+    with pytest.raises(
+        LocoleError, match=rf"{name}, line 2: byte 0xe9 is not UTF-8: give encoding="
+    ):
         load_texts(path)
 
 

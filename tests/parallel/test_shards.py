@@ -137,7 +137,7 @@ def test_folders_that_make_no_sense_are_refused(tmp_path):
     ],
 )
 def test_fit_refuses_before_it_reads(run, words, complaint):
-    code, _, err = run("fit", "there_is_no_such_file.svm", "-o", "model", *words)
+    code, _, err = run("fit", __file__, "-o", "model", *words)
     assert code == 2
     assert complaint in err
 
