@@ -194,7 +194,8 @@ def test_an_interruption_leaves_nothing(folder, signal_number, code):
         out, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert out == b""
-    assert err in (b"locole: interrupted\n", b"")
+    told = [line for line in err.splitlines() if not line.startswith(b"predicting: ")]
+    assert told in ([b"locole: interrupted"], [])
     assert (folder / "out.tsv").read_text() == "old"
     assert set(os.listdir()) == names
 
