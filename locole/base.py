@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from locole.atomic import of_one_moment
 from locole.decoders.choose import checked_k
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import SavedEstimator, write_model
@@ -127,6 +128,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Most likely label of each row."""
         return self.predict_topk(X, k=1)[0][:, 0]
 
+    @of_one_moment
     def predict_topk(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
         """Return the best ``k`` labels of each row, best first, and their scores.
 
@@ -170,6 +172,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     # Save ---------------------------------------------------------------------------------------
 
+    @of_one_moment
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model into a folder, for `locole.load`.
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from locole.atomic import all_or_nothing, of_one_moment
 from locole.base import LabelClassifier
 from locole.choice import Choice
 from locole.decoders import Decoder
@@ -18,7 +19,6 @@ from locole.embeddings import Embedding
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine
-from locole.regressors.base import all_or_nothing
 from locole.samples import Rows, Samples
 from locole.scoring import LabelScorer, VectorScorer
 from locole.scoring.default import Plan, is_foreign
@@ -316,6 +316,7 @@ class LocoleClassifier(LabelClassifier):
         """
         return super().predict_topk(X, k=k)
 
+    @of_one_moment
     def decision_function(self, X: Any) -> NDArray:
         """Scores of all labels, shape (rows, n_classes); of the second minus the first if there are two.
 

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from locole.atomic import all_or_nothing
 from locole.base import LabelClassifier
-from locole.regressors.base import all_or_nothing
 from locole.samples import Rows
 
 __all__ = ["Baseline"]

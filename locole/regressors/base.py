@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +18,8 @@ __all__ = [
     "LabelTargets",
     "TargetRegressor",
     "TargetsLike",
-    "all_or_nothing",
     "as_targets",
 ]
-
-M = TypeVar("M", bound=Callable[..., Any])
 
 
 @runtime_checkable
@@ -97,22 +93,6 @@ def as_targets(targets: TargetsLike | ArrayLike) -> TargetsLike:
         raise LocoleError("targets contain NaN or infinity: remove those rows first.")
     Y = Y.reshape(Y.shape[0], -1)
     return ArrayTargets(Y if Y.dtype.kind == "f" else Y.astype(np.float64))
-
-
-def all_or_nothing(method: M) -> M:
-    """Decorate a method: it leaves the model as it was if it fails or is interrupted."""
-
-    @functools.wraps(method)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return cast(M, guarded)
 
 
 class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from locole.atomic import all_or_nothing
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
-from locole.regressors.base import TargetsLike, all_or_nothing, as_targets
+from locole.regressors.base import TargetsLike, as_targets
 from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
 from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from locole.atomic import of_one_moment
 from locole.exceptions import LocoleError, ModelFileError
 from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.kernels.simd import WIDTH
@@ -115,6 +116,7 @@ class LinearRegressor(TargetRegressor):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_weights")
 
+    @of_one_moment
     def predict(self, X: Any) -> NDArray:
         """Return ``X @ coef_ + intercept_``."""
         check_is_fitted(self)

@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from locole.atomic import all_or_nothing
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.simd import WIDTH
-from locole.regressors.base import LabelTargets, TargetsLike, all_or_nothing
+from locole.regressors.base import LabelTargets, TargetsLike
 from locole.regressors.descent import Descent, label_counts, softmax_of
 from locole.regressors.early_stopping import Watch, split
 from locole.regressors.linear import LinearRegressor

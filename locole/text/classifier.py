@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from locole.atomic import all_or_nothing, of_one_moment
 from locole.classifier import LocoleClassifier
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
@@ -73,6 +75,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.features = features
         self.classifier = classifier
 
+    @all_or_nothing
     def fit(self, texts: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from texts and their labels.
 
@@ -94,6 +97,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.features_, self.classifier_ = features, classifier
         return self
 
+    @all_or_nothing
     def partial_fit(
         self,
         texts: Any,
@@ -117,6 +121,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         check_labels(y)
         more = {"classes": classes, "sample_weight": sample_weight}
         if self.__sklearn_is_fitted__():
+            self.classifier_ = copy.copy(self.classifier_)
             _learns_more(self.classifier_)(self.features_.transform(texts), y, **more)
             return self
         features, classifier = self._parts()
@@ -130,6 +135,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Most likely label of each text."""
         return self.predict_topk(texts, k=1)[0][:, 0]
 
+    @of_one_moment
     def predict_topk(self, texts: Any, k: int = 5) -> tuple[NDArray, NDArray]:
         """Return the best ``k`` labels of each text, best first, and their scores.
 
@@ -139,11 +145,13 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         parts = [self.classifier_.predict_topk(X, k=k) for X in self._rows(texts)]
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
+    @of_one_moment
     def decision_function(self, texts: Any) -> NDArray:
         """Scores of all labels, as `LocoleClassifier.decision_function` gives them."""
         check_is_fitted(self)
         return np.concatenate([self.classifier_.decision_function(X) for X in self._rows(texts)])
 
+    @of_one_moment
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model into a folder, for `locole.load`; see `LocoleClassifier.save`."""
         check_is_fitted(self)

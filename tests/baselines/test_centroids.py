@@ -115,7 +115,7 @@ def test_one_row_of_each_label_is_the_nearest_neighbour(tmp_path):
     assert (load(tmp_path / "m").predict(X) == model.predict(X)).all()
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.parametrize("scale", [1e-14, 1e14])
 def test_tiny_and_huge_rows(scale):
     X, y = words()
     plain = Centroids().fit(X, y)

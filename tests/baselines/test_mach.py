@@ -174,7 +174,7 @@ def test_settings_that_cannot_be(changes, message):
         MACH(**changes).fit(X, y)
 
 
-@pytest.mark.parametrize("scale", [1e-20, 1e20])
+@pytest.mark.parametrize("scale", [1e-20, 1e14])
 @pytest.mark.parametrize("regressor", ["softmax", "elastic_net"])
 def test_tiny_and_huge_rows(scale, regressor):
     model = MACH(n_repetitions=4, regressor=regressor).fit(X, y)

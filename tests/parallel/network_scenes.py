@@ -69,7 +69,8 @@ def three_nodes() -> dict[str, object]:
                 for name, settings in NETWORKS.items()
             }
             try:
-                learnt(engine, {"hidden": 16, "normalise": False, "start": "random"}, scale=1e37)
+                huge = {"hidden": 16, "normalise": False, "start": "random", "learning_rate": 1e5}
+                learnt(engine, huge, scale=1e14)
             except LocoleError as error:
                 report["overflow"] = str(error)
             when(lambda: len(busy()) == 3, interrupt)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from locole.atomic import all_or_nothing, of_one_moment
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
@@ -19,7 +20,6 @@ from locole.regressors.base import (
     LabelTargets,
     TargetRegressor,
     TargetsLike,
-    all_or_nothing,
     as_targets,
 )
 from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
@@ -401,6 +401,7 @@ class MLPRegressor(TargetRegressor):
     def _shape(self) -> Shape:
         return _shape(_settings_from(self.settings_), self.n_features_in_, self.n_outputs_)
 
+    @of_one_moment
     def predict(self, X: Any) -> NDArray:
         """Points of shape (rows, n_outputs); torch is not needed.
 
