@@ -15,6 +15,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.io.trust import check_indices
 from locole.kernels.annexml import LANES, fill_embeddings, fill_votes, find_nearest
+from locole.kernels.csr import Csr
 from locole.parallel.blocks import map_blocks
 from locole.sparse_rows import unit_rows
 
@@ -371,7 +372,7 @@ def _embedded(
 ) -> NDArray[np.float32]:
     out = np.empty((rows.size, maps.shape[1]), dtype=np.float32)
     fill_embeddings(
-        X.indptr, X.indices, X.data, rows, features, first, last,
+        Csr.of(X), rows, features, first, last,
         maps.view(np.uint16).reshape(-1), maps.shape[1], out.reshape(-1),
     )  # fmt: skip
     return out

@@ -9,7 +9,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.baselines.sparse_linear import best_by_lists
+from locole.kernels.csr import Csr
 from locole.kernels.pd_sparse import (
+    BlockDuals,
+    HingeLoss,
+    HingeSamples,
+    Tables,
+    Work,
     ascend,
     count_weights,
     fill_weights,
@@ -26,11 +32,9 @@ _BLOCK_ROWS = 256
 
 
 class Weights(NamedTuple):
-    """Weights by feature: ``weights[lists[f] : lists[f+1]]`` for the labels there."""
+    """Weights of all labels."""
 
-    lists: NDArray[np.int64]
-    labels: NDArray[np.int32]
-    weights: NDArray[np.float32]
+    by_feature: Csr
     start: NDArray[np.float32]
     """Zeros, one for each label."""
     squares: float
@@ -38,7 +42,7 @@ class Weights(NamedTuple):
 
     def best(self, X: sp.csr_array, k: int) -> NDArray[np.int64]:
         """Codes of the best k labels of each row."""
-        return best_by_lists(X, *self[:4], k)[0]
+        return best_by_lists(X, self.by_feature, self.start, k)[0]
 
 
 class Ascent:
@@ -105,7 +109,7 @@ class Ascent:
         heads = lists[:-1].copy()
         fill_weights(self.pool, self.numbers, self.tables, self.l1, heads, labels, weights)
         start = np.zeros(self.n_classes, dtype=np.float32)
-        self._weights = Weights(lists, labels, weights, start, float(squares))
+        self._weights = Weights(Csr(lists, labels, weights), start, float(squares))
         return self._weights
 
     def search(self, rows: NDArray[np.int64], weights: Weights) -> NDArray[np.int64]:
@@ -139,17 +143,17 @@ class Ascent:
         """
         self._weights = None
         most = int(self.counts[rows].max(initial=0)) + found.shape[1] + 1
+        places = np.empty((most, self._longest), dtype=np.int64)
         labels, lacking, order = np.empty((3, most), dtype=np.int64)
         slopes, wished, moved = np.empty((3, most))
-        places = np.empty((most, self._longest), dtype=np.int64)
+        work = Work(labels, lacking, order, slopes, wished, moved, places)
+        samples = HingeSamples(Csr.of(self.X), self.codes, self.sizes)
+        loss = HingeLoss(self.l1, self.cost, self._is_fixed)
+        duals = BlockDuals(self.heads, self.counts, self.rivals, self.betas)
         done = 0
         while True:
-            done = ascend(
-                done, rows, self.X.indptr, self.X.indices, self.X.data, self.codes, self.sizes,
-                found, self.heads, self.counts, self.rivals, self.betas, self.pool, self.numbers,
-                self.tables, self.used, self.l1, self._is_fixed, self.cost, labels, lacking, slopes,
-                wished, moved, order, places, self.sums,
-            )  # fmt: skip
+            tables = Tables(self.pool, self.numbers, self.tables, self.used)
+            done += ascend(samples, rows[done:], found[done:], loss, duals, tables, work, self.sums)
             if done == rows.size:
                 return
             self._enlarge()

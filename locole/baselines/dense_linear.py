@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.exceptions import ModelFileError
+from locole.kernels.csr import Csr
 from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.simd import WIDTH
 
@@ -31,7 +32,7 @@ def linear_outputs(
     out = np.empty((X.shape[0], W.shape[1]), dtype=np.float32)
     out[:] = constant
     add_dense_product(
-        X.indptr, X.indices, X.data, np.arange(X.shape[0]), W.reshape(-1), NO_SCALES,
+        Csr.of(X), np.arange(X.shape[0]), W.reshape(-1), NO_SCALES,
         W.shape[1], 0, W.shape[1], out.reshape(-1),
     )  # fmt: skip
     return out[:, :n_outputs]

@@ -22,7 +22,8 @@ from locole.baselines.label_tree import (
 from locole.baselines.omikuji_engine import best_by_omikuji, learn_by_omikuji
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io.trust import check_indices, check_pointers
-from locole.kernels.label_tree import search_trees
+from locole.kernels.csr import Csr
+from locole.kernels.label_tree import Forest, search_trees
 from locole.parallel.blocks import map_blocks, n_threads
 from locole.sparse_rows import unit_rows, with_constant
 
@@ -184,12 +185,12 @@ class LabelTrees(Baseline):
         codes = np.full((X.shape[0], k), -1, dtype=np.int64)
         room = np.empty(int(np.diff(self._children).max()))
         totals = np.empty((1, self.classes_.size))
-        search_trees(
-            X.indptr, X.indices, X.data, self._roots, self._children, self._targets,
-            self._lists, self._nodes, self._weights.indptr, self._weights.indices,
-            self._weights.data, min(int(self.beam), self.n_nodes_), room, totals, _NO_LABELS,
-            scores, codes,
+        forest = Forest(
+            self._roots, self._children, self._targets, self._lists, self._nodes,
+            Csr.of(self._weights),
         )  # fmt: skip
+        beam = min(int(self.beam), self.n_nodes_)
+        search_trees(Csr.of(X), forest, beam, room, totals, _NO_LABELS, scores, codes)
         return codes, scores
 
     def _check_settings(self) -> None:

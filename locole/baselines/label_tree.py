@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.kernels.label_tree import learn_outputs, number_features
+from locole.kernels.csr import Csr
+from locole.kernels.label_tree import NodeDuals, learn_outputs, number_features
 from locole.kernels.simd import WIDTH
-from locole.sparse_rows import label_sums, unit_rows
+from locole.sparse_rows import label_sums, row_squares, unit_rows
 
 __all__ = ["NodeSettings", "Shape", "Tree", "grow_tree", "label_centroids", "learn_node"]
 
@@ -148,7 +149,9 @@ def learn_node(
     """
     mine = X[rows]
     features, local = _numbered(mine)
-    W = _descend(mine.indptr, local, mine.data, place, features.size, n_outputs, settings, rng)
+    shape = (rows.size, features.size)
+    mine = sp.csr_array((mine.data, local, mine.indptr), shape=shape)
+    W = _descend(mine, place, n_outputs, settings, rng)
     W[np.abs(W) < settings.threshold] = 0
     kept = np.flatnonzero(W.any(axis=1))
     return features[kept], sp.csr_array(W[kept])
@@ -164,11 +167,8 @@ def _numbered(X: sp.csr_array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def _descend(
-    indptr: NDArray,
-    indices: NDArray[np.int32],
-    data: NDArray[np.float32],
+    X: sp.csr_array,
     place: NDArray[np.int64],
-    n_features: int,
     n_outputs: int,
     settings: NodeSettings,
     rng: np.random.Generator,
@@ -178,17 +178,16 @@ def _descend(
     The dual is ``min ½‖Σ_i s_i α_i x_i‖² + Σ_i α_i²/(4C) − Σ_i α_i`` over α ≥ 0.
     """
     n, width = place.size, -(-n_outputs // WIDTH) * WIDTH
-    W = np.zeros((n_features, width), dtype=np.float32)
-    duals = np.zeros(n * width, dtype=np.float32)
-    signs = np.empty(width, dtype=np.float32)
-    ridge = np.float32(1 / (2 * settings.C))
-    squares = np.add.reduceat(data.astype(np.float64) ** 2, indptr[:-1])
-    curvature = (squares + ridge).astype(np.float32)
+    W = np.zeros((X.shape[1], width), dtype=np.float32)
+    state = NodeDuals(
+        duals=np.zeros(n * width, dtype=np.float32),
+        W=W.reshape(-1),
+        signs=np.empty(width, dtype=np.float32),
+    )
+    ridge, rows = np.float32(1 / (2 * settings.C)), Csr.of(X)
+    curvature = (row_squares(X) + ridge).astype(np.float32)
     for _ in range(settings.epochs):
-        worst = learn_outputs(
-            indptr, indices, data, rng.permutation(n), place, n_outputs, ridge, curvature, width,
-            signs, duals, W.reshape(-1),
-        )  # fmt: skip
-        if worst < settings.tol:
+        order = rng.permutation(n)
+        if learn_outputs(rows, order, place, n_outputs, ridge, curvature, state) < settings.tol:
             break
     return W[:, :n_outputs]

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.kernels.annexml import descend, learn_parts
+from locole.kernels.annexml import AdaGrad, Balance, descend, learn_parts
+from locole.kernels.csr import Csr
 from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.simd import WIDTH
 
@@ -53,12 +54,10 @@ def learn_partition(
     seen = np.zeros(n_labels, dtype=np.int64)
     loads = np.full(n_parts, 1 / n_parts)
     scores = np.zeros(weights.shape[1], dtype=np.float32)
+    ada = AdaGrad(weights.reshape(-1), squares, np.float32(learning_rate), scores.size)
+    sizes = Balance(means, seen, loads, memory, 1 / _LOAD_ROWS, float(balance))
     for _ in range(epochs):
-        learn_parts(
-            X.indptr, X.indices, X.data, codes, rng.permutation(n), n_parts, memory,
-            float(balance), 1 / _LOAD_ROWS, np.float32(learning_rate), weights.reshape(-1),
-            squares, means, seen, loads, scores,
-        )  # fmt: skip
+        learn_parts(Csr.of(X), codes, rng.permutation(n), ada, sizes, scores)
     return weights[:, :n_parts].copy()
 
 
@@ -84,7 +83,7 @@ def learn_map(
     length = _START_STEPS * settings.learning_rate / np.sqrt(settings.dim)
     W[:, : settings.dim] = length * rng.standard_normal((d, settings.dim), dtype=np.float32)
     squares = np.zeros(d, dtype=np.float32)
-    rate = np.float32(settings.learning_rate)
+    ada = AdaGrad(W.reshape(-1), squares, np.float32(settings.learning_rate), W.shape[1])
     for _ in range(settings.epochs):
         order, neighbors = rng.permutation(n), draw_neighbors(codes, rng)
         for start in range(0, n, settings.batch_size):
@@ -93,19 +92,14 @@ def learn_map(
             A, B = _points(X, rows, W), _points(X, others, W)
             _, slope_a, slope_b = cosine_softmax(A, B, codes[rows], settings.gamma)
             for which, slope in ((rows, slope_a), (others, slope_b)):
-                descend(
-                    X.indptr, X.indices, X.data, which, slope.reshape(-1), rate, W.shape[1],
-                    W.reshape(-1), squares,
-                )  # fmt: skip
+                descend(Csr.of(X), which, slope.reshape(-1), ada)
     return W
 
 
 def _points(X: sp.csr_array, rows: NDArray, W: NDArray[np.float32]) -> NDArray[np.float32]:
     Z = np.zeros((rows.size, W.shape[1]), dtype=np.float32)
     width = W.shape[1]
-    add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), NO_SCALES, width, 0, width, Z.reshape(-1)
-    )
+    add_dense_product(Csr.of(X), rows, W.reshape(-1), NO_SCALES, width, 0, width, Z.reshape(-1))
     return Z
 
 

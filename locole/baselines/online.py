@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.kernels.arow import BLOCK, arow_pass, perceptron_pass
+from locole.kernels.csr import Csr
 from locole.kernels.simd import WIDTH, aligned
 from locole.parallel.blocks import n_threads, slices, workers
 from locole.parallel.progress import track
@@ -85,7 +86,7 @@ class _Work:
         self.rank = np.empty(X.shape[1], dtype=np.int64)
         self.rank[np.argsort(-counts, kind="stable")] = np.arange(X.shape[1])
         self.n_used = int(np.count_nonzero(counts))
-        self.indptr, self.indices, self.data = X.indptr, self.rank[X.indices], X.data
+        self.X = Csr(X.indptr, self.rank[X.indices], X.data)
         rng = np.random.default_rng([settings.seed, X.shape[0]])
         self.orders = [rng.permutation(X.shape[0]) for _ in range(settings.epochs)]
         blocks = slices(n_outputs, BLOCK)
@@ -127,7 +128,7 @@ class _Block:
     def visit(self, order: NDArray[np.int64], seen: int) -> None:
         """Learn from these rows; so many have been visited before."""
         work, settings = self.work, self.work.settings
-        rows = (work.indptr, work.indices, work.data, order, work.codes, self.signs.reshape(-1))
+        rows = (work.X, order, work.codes, self.signs.reshape(-1))
         if settings.learner == "arow":
             arow_pass(*rows, np.float32(settings.r), self.state, self.margins, self.sizes)
         else:

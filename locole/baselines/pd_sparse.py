@@ -146,7 +146,7 @@ class PDSparse(SparseLinear):
         passes = self._passes(solver, held, rng)
         for record in track(passes, "PD-Sparse", unit="passes") if self.verbose else passes:
             self.history_.append({**record, "cpu_s": time.process_time() - start})
-        lists, labels, weights = solver.weights()[:3]
+        lists, labels, weights = solver.weights().by_feature
         weights[np.abs(weights) <= _ROUNDING * np.abs(weights).max(initial=0)] = 0
         W = sp.csr_array((weights, labels, lists), shape=(X.shape[1], self.classes_.size))
         W.eliminate_zeros()

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from locole.baselines.sparse_linear import SparseLinear, check_settings
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
-from locole.kernels.ppd_sparse import N_BINS, solve_label
+from locole.kernels.csr import Csr
+from locole.kernels.ppd_sparse import (
+    N_BINS,
+    LabelWeights,
+    LabelWork,
+    SquaredHinge,
+    solve_label,
+)
 from locole.parallel import Engine, in_order, make_engine, read_only
 from locole.parallel.blocks import slices
 from locole.sparse_rows import compact, row_squares
@@ -150,11 +157,7 @@ class _Shared(NamedTuple):
     rows: NDArray[np.int64]
     """Rows sorted by label; those of label k are ``rows[heads[k] : heads[k+1]]``."""
     heads: NDArray[np.int64]
-    l1: float
-    cost: float
-    tol: float
-    max_rounds: int
-    max_passes: int
+    loss: SquaredHinge
 
     @classmethod
     def of(cls, X: sp.csr_array, codes: NDArray[np.int64], model: PPDSparse) -> _Shared:
@@ -165,11 +168,9 @@ class _Shared(NamedTuple):
             matrix.data, matrix.indices, matrix.indptr = map(
                 read_only, (matrix.data, matrix.indices, matrix.indptr)
             )
-        return cls(
-            X, T, read_only(sizes), read_only(rows), heads,
-            float(model.l1), float(model.cost), float(model.tol), int(model.max_rounds),
-            int(model.max_passes),
-        )  # fmt: skip
+        rounds = int(model.max_rounds), int(model.max_passes)
+        loss = SquaredHinge(np.float32(model.l1), float(model.cost), float(model.tol), *rounds)
+        return cls(X, T, read_only(sizes), read_only(rows), heads, loss)
 
 
 class _Solved(NamedTuple):
@@ -184,27 +185,31 @@ class _Solved(NamedTuple):
 
 def solve_block(shared: _Shared, labels: slice) -> _Solved:
     """Solve some labels; a function of its arguments only, so that any thread may do it."""
-    X, T = shared.X, shared.by_feature
-    n_rows, n_features = X.shape
-    v = np.zeros(n_features, dtype=np.float32)
-    alpha = np.zeros(n_rows)
-    roles = np.zeros(n_rows, dtype=np.int8)
-    scores = np.zeros(n_rows, dtype=np.float32)
-    touched, active = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
-    seen, known = np.empty(n_features, dtype=np.int64), np.zeros(n_features, dtype=np.bool_)
-    bins, bias, report = np.empty(N_BINS, dtype=np.int64), np.zeros(1), np.zeros(3)
+    inputs = Csr.of(shared.X), Csr.of(shared.by_feature)
+    n_rows, n_features = shared.X.shape
+    work = LabelWork(
+        v=np.zeros(n_features, dtype=np.float32),
+        alpha=np.zeros(n_rows),
+        roles=np.zeros(n_rows, dtype=np.int8),
+        scores=np.zeros(n_rows, dtype=np.float32),
+        touched=np.empty(n_rows, dtype=np.int64),
+        active=np.empty(n_rows, dtype=np.int64),
+        seen=np.empty(n_features, dtype=np.int64),
+        known=np.zeros(n_features, dtype=np.bool_),
+        bins=np.empty(N_BINS, dtype=np.int64),
+    )
     features = np.empty(n_features, dtype=np.int32)
     weights = np.empty(n_features, dtype=np.float32)
+    out = LabelWeights(features, weights, bias=np.zeros(1), report=np.zeros(3))
     found = []
     for k in range(labels.start, labels.stop):
+        positives = shared.rows[shared.heads[k] : shared.heads[k + 1]]
         count = solve_label(
-            k * _STRIDE % n_rows, shared.rows[shared.heads[k] : shared.heads[k + 1]],
-            X.indptr, X.indices, X.data, T.indptr, T.indices, T.data, shared.sizes,
-            np.float32(shared.l1), shared.cost, shared.tol, shared.max_rounds,
-            shared.max_passes, v, alpha, roles, scores, touched, active, seen, known, bins, bias,
-            features, weights, report,
-        )  # fmt: skip
-        found.append((count, features[:count].copy(), weights[:count].copy(), bias[0], report[0]))
+            *inputs, shared.sizes, shared.loss, positives, k * _STRIDE % n_rows, work, out
+        )
+        found.append(
+            (count, features[:count].copy(), weights[:count].copy(), out.bias[0], out.report[0])
+        )
     counts, some_features, some_weights, intercept, gaps = zip(*found, strict=True)
     return _Solved(
         np.array(counts),

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from locole.baselines.base import Baseline
 from locole.exceptions import LocoleError, ModelFileError
+from locole.kernels.csr import Csr
 from locole.kernels.sparse_scan import scan_lists
 
 __all__ = ["SparseLinear", "best_by_lists", "check_settings"]
@@ -45,7 +46,7 @@ class SparseLinear(Baseline):
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         W = self.coef_
         # In double precision, so that huge rows do not overflow.
-        return best_by_lists(X, W.indptr, W.indices, W.data, self._start(), k, dtype=np.float64)
+        return best_by_lists(X, Csr.of(W), self._start(), k, dtype=np.float64)
 
     def _check_learnt(self) -> None:
         super()._check_learnt()
@@ -57,9 +58,7 @@ class SparseLinear(Baseline):
 
 def best_by_lists(
     X: sp.csr_array,
-    lists: NDArray,
-    labels: NDArray,
-    weights: NDArray[np.float32],
+    weights: Csr,
     start: NDArray[np.float32],
     k: int,
     *,
@@ -67,15 +66,12 @@ def best_by_lists(
 ) -> tuple[NDArray[np.int64], NDArray]:
     """Codes and scores of the best k labels of each row; ties go to the smaller code.
 
-    Feature f has the weights ``weights[lists[f] : lists[f+1]]`` for the labels there.
+    Row f of ``weights`` has those of feature f, labels being columns.
     """
     scores = np.full((X.shape[0], k), -np.inf, dtype=dtype)
     codes = np.zeros((X.shape[0], k), dtype=np.int64)
     room = np.empty((1, start.size), dtype=dtype)
-    scan_lists(
-        X.indptr, X.indices, X.data, lists, labels, weights, start, room, _EVERY_COLUMN, scores,
-        codes,
-    )  # fmt: skip
+    scan_lists(Csr.of(X), weights, start, room, _EVERY_COLUMN, scores, codes)
     return codes, scores
 
 

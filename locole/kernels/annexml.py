@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
@@ -9,38 +11,71 @@ from locole.kernels.product import add_dense_product
 from locole.kernels.simd import WIDTH, broadcast, fma, fnma, load, prefetch, store, zeros
 from locole.kernels.topk import push_rows
 
-__all__ = ["LANES", "descend", "fill_embeddings", "fill_votes", "find_nearest", "learn_parts"]
+__all__ = [
+    "LANES",
+    "AdaGrad",
+    "Balance",
+    "descend",
+    "fill_embeddings",
+    "fill_votes",
+    "find_nearest",
+    "learn_parts",
+]
 
 #: Points that `find_nearest` compares with a query at once.
 LANES = 4 * WIDTH
 
 
+class AdaGrad(NamedTuple):
+    """Vectors of the features (features · width,), and the sums of squares of their gradients.
+
+    A feature's vector has one sum, of the squared lengths of its gradients, so its steps are along the
+    gradient and at most ``rate`` long. width is a multiple of WIDTH.
+    """
+
+    weights: Any
+    squares: Any
+    rate: Any
+    width: Any
+
+
+class Balance(NamedTuple):
+    """Mean scores of the rows of each label, and the shares of the parts.
+
+    means : (labels, n_parts), of about the last ``memory`` visits; seen : (labels,), how many these
+    were; loads : (n_parts,), shares of the last rows, of which each counts ``share``; penalty : for
+    parts that get more than their share.
+    """
+
+    means: Any
+    seen: Any
+    loads: Any
+    memory: Any
+    share: Any
+    penalty: Any
+
+
 @kernel
-def learn_parts(
-    indptr, indices, data, codes, order, n_parts, memory, balance, share, rate, weights, squares,
-    means, seen, loads, scores,
-):  # fmt: skip
+def learn_parts(X, codes, order, ada, balance, scores):
     """One pass of AdaGrad over the rows; returns how often a row is in the part that it should be in.
 
     The part of a row is that of its largest score ``weights[f]·x``. It should be in the part that its
     neighbours score highest, less a penalty for parts that get more than their share: rows of one
-    label are neighbours, and ``means`` (labels, n_parts) holds their mean scores of about the last
-    ``memory`` visits, ``seen`` (labels,) of how many. loads : (n_parts,), shares of the last rows;
-    weights : (features · width,), squares : (features,), sums of squared gradients; scores : (width,).
+    label are neighbours. X : Csr; ada : AdaGrad; balance : Balance; scores : (width,), work.
     """
-    width, no_scales, hits = scores.size, scores[:0], 0
+    means, seen, loads, memory, share, penalty = balance
+    weights, _, _, width = ada
+    n_parts, no_scales, hits = loads.size, scores[:0], 0
     for r in range(order.size):
         row, mine = order[r], means[codes[order[r]]]
         scores[:] = 0
-        add_dense_product(
-            indptr, indices, data, order[r : r + 1], weights, no_scales, width, 0, width, scores
-        )
+        add_dense_product(X, order[r : r + 1], weights, no_scales, width, 0, width, scores)
         seen[codes[row]] = min(seen[codes[row]] + 1, memory)
         best = own = 0
         highest = -np.inf
         for k in range(n_parts):
             mine[k] += (scores[k] - mine[k]) / seen[codes[row]]
-            score = mine[k] - balance * (loads[k] * n_parts - 1)
+            score = mine[k] - penalty * (loads[k] * n_parts - 1)
             if score > highest:
                 highest, best = score, k
             if scores[k] > scores[own]:
@@ -50,7 +85,7 @@ def learn_parts(
         loads[own] += share
         hits += own == best
         size = _softmax_slope(scores, n_parts, best, scores[own])
-        _step(indptr, indices, data, row, scores, 0, size, rate, width, weights, squares)
+        _step(X, row, scores, 0, size, ada)
     return hits / max(order.size, 1)
 
 
@@ -69,8 +104,10 @@ def _softmax_slope(scores, n, target, top):
 
 
 @inline
-def _step(indptr, indices, data, row, G, at, size, rate, width, weights, squares):
+def _step(X, row, G, at, size, ada):
     """AdaGrad on ``weights[f]`` for the features f of a row; ``G[at : at + width]`` has length² size."""
+    indptr, indices, data = X
+    weights, squares, rate, width = ada
     start, stop = indptr[row], indptr[row + 1]
     for p in range(start, stop):
         f, x = indices[p], data[p]
@@ -87,19 +124,18 @@ def _step(indptr, indices, data, row, G, at, size, rate, width, weights, squares
 
 
 @kernel
-def descend(indptr, indices, data, rows, G, rate, width, weights, squares):
+def descend(X, rows, G, ada):
     """AdaGrad steps of the rows in turn; the gradient by the point of ``rows[i]`` is ``G[i]``.
 
-    A feature's vector has one sum of squares, of the lengths of its gradients, so its steps are along
-    the gradient and at most ``rate`` long. G : (len(rows) · width,), width a multiple of WIDTH;
-    weights : (features · width,); squares : (features,).
+    X : Csr; G : (len(rows) · width,); ada : AdaGrad.
     """
+    width = ada.width
     for i in range(rows.size):
         at = i * width
         size = G[at] - G[at]
         for k in range(width):
             size += G[at + k] * G[at + k]
-        _step(indptr, indices, data, rows[i], G, at, size, rate, width, weights, squares)
+        _step(X, rows[i], G, at, size, ada)
 
 
 @inline
@@ -116,12 +152,13 @@ def _place_of(features, start, stop, feature):
 
 
 @kernel
-def fill_embeddings(indptr, indices, data, rows, features, start, stop, maps, width, out):
+def fill_embeddings(X, rows, features, start, stop, maps, width, out):
     """``out[i] = Σ_f x_f maps[f]`` scaled to unit length, over the features that the part knows.
 
-    These are ``features[start:stop]``, sorted; maps : (all features · width,) of half-precision
+    X : Csr; these are ``features[start:stop]``, sorted; maps : (all features · width,) of half-precision
     numbers as uint16; out : (len(rows) · width,). Rows without such features stay zero.
     """
+    indptr, indices, data = X
     for i in range(rows.size):
         at = i * width
         for o in range(0, width, WIDTH):

@@ -30,7 +30,7 @@ def _prefetch_feature(state, at):
 
 
 @kernel
-def arow_pass(indptr, indices, data, order, codes, signs, r, state, margins, sizes):
+def arow_pass(X, order, codes, signs, r, state, margins, sizes):
     """One pass of AROW over the rows in the given order.
 
     A learner has a mean μ and a diagonal Σ. With margin m = y·μᵀx ≤ 1 and v = xᵀΣx it moves by
@@ -38,9 +38,10 @@ def arow_pass(indptr, indices, data, order, codes, signs, r, state, margins, siz
         β = 1/(v + r),   μ += (1 − m)·β·y·Σx,   Σ −= β·(Σx)².
 
     state : (features · 2·BLOCK,), of each feature BLOCK entries of μ and then BLOCK of Σ, so that one
-    visit reads neighbouring memory; signs : (labels · BLOCK,) of int8, the y of each label; margins and
-    sizes : (BLOCK,), working memory.
+    visit reads neighbouring memory; X : Csr; signs : (labels · BLOCK,) of int8, the y of each label;
+    margins and sizes : (BLOCK,), working memory.
     """
+    indptr, indices, data = X
     for n in range(order.size):
         i = order[n]
         start, stop = indptr[i], indptr[i + 1]
@@ -91,13 +92,14 @@ def arow_pass(indptr, indices, data, order, codes, signs, r, state, margins, siz
 
 
 @kernel
-def perceptron_pass(indptr, indices, data, order, codes, signs, first, total, state, margins):
+def perceptron_pass(X, order, codes, signs, first, total, state, margins):
     """One pass of the averaged perceptron: if y·wᵀx ≤ 0, w += y·x.
 
     state : (features · 2·BLOCK,), of each feature BLOCK entries of w and then BLOCK of
     u = Σ (t/total)·(move at visit t), so that w − u is the average of w over all ``total`` visits, of
     which ``first`` have been made before. The rest is as in `arow_pass`.
     """
+    indptr, indices, data = X
     for n in range(order.size):
         i = order[n]
         start, stop = indptr[i], indptr[i + 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from locole.kernels.jit import inline, kernel
 from locole.kernels.simd import (
     WIDTH,
@@ -16,10 +18,34 @@ from locole.kernels.simd import (
     zeros,
 )
 
-__all__ = ["BLOCK", "dual_pass", "fill_duals", "fill_weights"]
+__all__ = ["BLOCK", "DualSamples", "DualSums", "Duals", "dual_pass", "fill_duals", "fill_weights"]
 
 #: Outputs solved side by side: four vectors, held in registers.
 BLOCK = 4 * WIDTH
+
+
+class DualSamples(NamedTuple):
+    """Numbers of each sample, see `dual_pass`, and the line of the table that is its target."""
+
+    weights: Any
+    slopes: Any
+    sizes: Any
+    codes: Any
+
+
+class Duals(NamedTuple):
+    """Dual variables α (samples · BLOCK,) and V = Xᵀα (features · BLOCK,)."""
+
+    alpha: Any
+    V: Any
+
+
+class DualSums(NamedTuple):
+    """What a pass has met: gaps and gains of each output (BLOCK,), gaps of each sample or none."""
+
+    squares: Any
+    gains: Any
+    parts: Any
 
 
 @inline
@@ -92,24 +118,7 @@ def _total(v, room):
 
 
 @kernel
-def dual_pass(
-    indptr,
-    indices,
-    data,
-    order,
-    weights,
-    slopes,
-    sizes,
-    table,
-    codes,
-    alpha,
-    V,
-    l1,
-    scale,
-    squares,
-    gains,
-    parts,
-):
+def dual_pass(X, order, samples, table, l1, scale, duals, sums):
     """One pass over the samples in the given order, for BLOCK outputs.
 
     With v = Xᵀα and w = S_{l1}(v)·scale, scale = 1/(2 l2), sample i has the residual
@@ -120,8 +129,12 @@ def dual_pass(
     A move raises the dual objective by ½ r²·sizes[i] (or more, if l1 > 0); ``gains`` are their sums.
     ``parts[i]`` is what sample i adds to the gap over all outputs; an empty array asks for none.
 
-    table : (labels · BLOCK,), codes : (samples,), alpha : (samples · BLOCK,), V : (features · BLOCK,).
+    X : Csr; samples : DualSamples; table : (labels · BLOCK,); duals : Duals; sums : DualSums.
     """
+    indptr, indices, data = X
+    weights, slopes, sizes, codes = samples
+    alpha, V = duals
+    squares, gains, parts = sums
     e = f = g = h = zeros(V)
     t0 = t1 = t2 = t3 = zeros(V)
     for n in range(order.size):

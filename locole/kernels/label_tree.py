@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from locole.kernels.csr import Csr
 from locole.kernels.jit import inline, kernel
 from locole.kernels.simd import (
     WIDTH,
@@ -18,7 +21,7 @@ from locole.kernels.simd import (
 )
 from locole.kernels.topk import push_rows
 
-__all__ = ["learn_outputs", "number_features", "search_trees"]
+__all__ = ["Forest", "NodeDuals", "learn_outputs", "number_features", "search_trees"]
 
 
 @kernel
@@ -41,16 +44,41 @@ def number_features(indices, numbers, features, local):
     return n
 
 
+class NodeDuals(NamedTuple):
+    """Dual variables (rows · width,), W = Σ_i sign·dual·x_i (features · width,), and room (width,)."""
+
+    duals: Any
+    W: Any
+    signs: Any
+
+
+class Forest(NamedTuple):
+    """Label trees and the classifiers of their nodes.
+
+    Node v has children ``targets[children[v] : children[v+1]]``, which are nodes, or, in a leaf, labels
+    plus the number of nodes. Feature f counts in the nodes ``nodes[lists[f] : lists[f+1]]``, sorted, in
+    the one at place j with row j of ``weights`` for its children.
+    """
+
+    roots: Any
+    children: Any
+    targets: Any
+    lists: Any
+    nodes: Any
+    weights: Csr
+
+
 @kernel
-def learn_outputs(
-    indptr, indices, data, order, positive, n_outputs, ridge, curvature, width, signs, duals, W
-):
+def learn_outputs(X, order, positive, n_outputs, ridge, curvature, state):
     """One pass of dual coordinate descent on squared hinge losses; returns the largest violation.
 
-    Output k of row i has sign +1 if ``positive[i] == k`` and −1 otherwise. ridge : 1/(2C); curvature :
-    (rows,) ‖x_i‖² + ridge; duals : (rows · width,); W : (features · width,) = Σ_i sign·dual·x_i;
-    signs : (width,), work. Outputs past ``n_outputs`` have sign 0 and stay as they are.
+    Output k of row i has sign +1 if ``positive[i] == k`` and −1 otherwise. X : Csr; ridge : 1/(2C);
+    curvature : (rows,) ‖x_i‖² + ridge; state : NodeDuals. Outputs past ``n_outputs`` have sign 0 and
+    stay as they are.
     """
+    indptr, indices, data = X
+    duals, W, signs = state
+    width = signs.size
     for k in range(width):
         signs[k] = -1 if k < n_outputs else 0
     worst = zeros(W)
@@ -81,13 +109,14 @@ def learn_outputs(
 
 
 @inline
-def _score_children(
-    start, stop, indices, data, node, children, lists, nodes, entries, which, weights, out
-):
-    """``log p = −max(0, 1 − w·x)²`` of each child of a node; returns how many there are."""
+def _score_children(X, i, forest, node, out):
+    """``log p = −max(0, 1 − w·x_i)²`` of each child of a node; returns how many there are."""
+    indptr, indices, data = X
+    _, children, _, lists, nodes, by_place = forest
+    entries, which, weights = by_place
     n = children[node + 1] - children[node]
     out[:n] = 0
-    for p in range(start, stop):
+    for p in range(indptr[i], indptr[i + 1]):
         at, last = lists[indices[p]], lists[indices[p] + 1]
         end = last
         while at < end:
@@ -119,23 +148,17 @@ def _keep(nodes, scores, n, node, score):
 
 
 @kernel
-def search_trees(
-    indptr, indices, data, roots, children, targets, lists, nodes, entries, which, weights, beam,
-    room, totals, no_labels, best_scores, best_codes,
-):  # fmt: skip
+def search_trees(X, forest, beam, room, totals, no_labels, best_scores, best_codes):
     """The best labels of each row, by the mean over trees of the probabilities of their paths.
 
-    Node v has children ``targets[children[v] : children[v+1]]``, which are nodes, or, in a leaf, labels
-    plus the number of nodes. Feature f counts in the nodes ``nodes[lists[f] : lists[f+1]]``, sorted, in
-    the one at place j with ``weights[entries[j] : entries[j+1]]`` for its children ``which``. In each
-    level the ``beam`` likeliest nodes are followed. room : (children of any node,), totals :
-    (1, labels), work; best_scores, best_codes : (rows, k).
+    In each level the ``beam`` likeliest nodes are followed. X : Csr; room : (children of any node,),
+    totals : (1, labels), work; best_scores, best_codes : (rows, k).
     """
+    roots, children, targets, _, _, _ = forest
     n_nodes = children.size - 1
     front, scores = np.empty(beam, dtype=np.int64), np.empty(beam)
     new_front, new_scores = np.empty(beam, dtype=np.int64), np.empty(beam)
-    for i in range(indptr.size - 1):
-        start, stop = indptr[i], indptr[i + 1]
+    for i in range(X.indptr.size - 1):
         totals[:] = 0
         for t in range(roots.size):
             front[0], scores[0], n = roots[t], 0.0, 1
@@ -150,10 +173,7 @@ def search_trees(
                         n_new = _keep(new_front, new_scores, n_new, node, scores[j])
                         continue
                     inner = True
-                    m = _score_children(
-                        start, stop, indices, data, node, children, lists, nodes, entries, which,
-                        weights, room,
-                    )  # fmt: skip
+                    m = _score_children(X, i, forest, node, room)
                     for k in range(m):
                         n_new = _keep(
                             new_front, new_scores, n_new, targets[first + k], scores[j] + room[k]
@@ -162,10 +182,7 @@ def search_trees(
                 n = n_new
             for j in range(n):
                 first = children[front[j]]
-                m = _score_children(
-                    start, stop, indices, data, front[j], children, lists, nodes, entries, which,
-                    weights, room,
-                )  # fmt: skip
+                m = _score_children(X, i, forest, front[j], room)
                 for k in range(m):
                     totals[0, targets[first + k] - n_nodes] += (
                         np.exp(scores[j] + room[k]) / roots.size

@@ -8,11 +8,19 @@ float32, so that one slot is one place in memory. Label k owns ``2^bits[k]`` slo
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from locole.kernels.csr import Csr
 from locole.kernels.jit import inline, kernel
 
 __all__ = [
+    "BlockDuals",
+    "HingeLoss",
+    "HingeSamples",
+    "Tables",
+    "Work",
     "ascend",
     "count_weights",
     "fill_weights",
@@ -23,6 +31,54 @@ __all__ = [
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ALL_BITS = np.uint64(64)
+
+
+class Tables(NamedTuple):
+    """Hash tables of all labels, see above."""
+
+    pool: Any
+    numbers: Any
+    spans: Any
+    """(3, labels): start, bits and load of each."""
+    used: Any
+    """(2,): slots of the pool in use and, if it is too small, how many a row needs."""
+
+
+class HingeSamples(NamedTuple):
+    """Rows, their labels, and ‖x‖² of each."""
+
+    X: Csr
+    codes: Any
+    sizes: Any
+
+
+class BlockDuals(NamedTuple):
+    """Dual variables: row i has ``counts[i]`` from ``heads[i]`` on in ``betas``, of ``rivals``."""
+
+    heads: Any
+    counts: Any
+    rivals: Any
+    betas: Any
+
+
+class HingeLoss(NamedTuple):
+    """Penalty l1, sum of a row's variables at most, and whether weights of zero stay so."""
+
+    l1: Any
+    budget: Any
+    fixed: Any
+
+
+class Work(NamedTuple):
+    """Room for the labels of one row; of ``places``, a line for each."""
+
+    labels: Any
+    lacking: Any
+    order: Any
+    slopes: Any
+    wished: Any
+    moved: Any
+    places: Any
 
 
 @inline
@@ -44,10 +100,14 @@ def _shrunk(v, l1):
 
 
 @inline
-def _score(begin, end, indices, data, pool, numbers, start, bits, l1, fixed, places):
-    """⟨S_{l1}(V_k), x⟩ and how many features the table needs; ``places`` gets the slots, or −1."""
+def _score(X, i, tables, k, loss, places):
+    """⟨S_{l1}(V_k), x_i⟩ and how many features the table needs; ``places`` gets the slots, or −1."""
+    indptr, indices, data = X
+    pool, numbers, _, _ = tables
+    start, bits = tables.spans[0, k], tables.spans[1, k]
+    l1, fixed, begin = loss.l1, loss.fixed, indptr[i]
     total, missing = 0.0, 0
-    for p in range(begin, end):
+    for p in range(begin, indptr[i + 1]):
         slot = _find(pool, start, bits, indices[p])
         if pool[2 * slot] < 0:
             places[p - begin] = -1
@@ -101,9 +161,10 @@ def _bits_for(load):
 
 
 @inline
-def _grow(pool, numbers, tables, k, bits, used):
-    """Move the table of label k to the end of the pool; returns the new end."""
-    start, size = tables[0, k], np.int64(1) << tables[1, k]
+def _grow(tables, k, bits):
+    """Move the table of label k to the end of the pool."""
+    pool, numbers, spans, end = tables
+    used, start, size = end[0], spans[0, k], np.int64(1) << spans[1, k]
     for s in range(used, used + (np.int64(1) << bits)):
         pool[2 * s] = -1
     for s in range(start, start + size):
@@ -111,47 +172,48 @@ def _grow(pool, numbers, tables, k, bits, used):
             slot = _find(pool, used, bits, pool[2 * s])
             pool[2 * slot] = pool[2 * s]
             numbers[2 * slot + 1] = numbers[2 * s + 1]
-    tables[0, k], tables[1, k] = used, bits
-    return used + (np.int64(1) << bits)
+    spans[0, k], spans[1, k] = used, bits
+    end[0] = used + (np.int64(1) << bits)
 
 
 @inline
-def _add(begin, end, indices, data, pool, numbers, tables, k, step, missing, places):
-    """``V_k += step · x``, in places that are known or, where features are missing, anew."""
+def _add(X, i, tables, k, step, missing, places):
+    """``V_k += step · x_i``, in places that are known or, where features are missing, anew."""
+    indptr, indices, data = X
+    pool, numbers, spans, _ = tables
+    begin, end = indptr[i], indptr[i + 1]
     if missing == 0:
         for p in range(begin, end):
             if places[p - begin] >= 0:
                 numbers[2 * places[p - begin] + 1] += step * data[p]
         return
-    start, bits = tables[0, k], tables[1, k]
+    start, bits = spans[0, k], spans[1, k]
     for p in range(begin, end):
         slot = _find(pool, start, bits, indices[p])
         if pool[2 * slot] < 0:
             pool[2 * slot] = indices[p]
             numbers[2 * slot + 1] = 0
-            tables[2, k] += 1
+            spans[2, k] += 1
         numbers[2 * slot + 1] += step * data[p]
 
 
 @kernel
-def ascend(
-    first, rows, indptr, indices, data, codes, sizes, found, heads, counts, rivals, betas,
-    pool, numbers, tables, used, l1, fixed, budget, labels, lacking, slopes, wished, moved, order,
-    places, sums,
-):  # fmt: skip
-    """Maximise the dual over the variables of each row in turn, for rows[first:].
+def ascend(samples, rows, found, loss, duals, tables, work, sums):
+    """Maximise the dual over the variables of each row in turn.
 
-    Row i has ``counts[i]`` rivals with positive variables from ``heads[i]`` on in ``rivals`` and
-    ``betas``, and room for the labels in its line of ``found`` (−1 is none) behind them. sizes : ‖x‖²;
-    fixed : whether features that a table lacks have no weight for its label, instead of joining it;
-    tables : (3, labels), start, bits and load of each; used : (2,), slots of the pool in use and, if it
-    is too small, how many a row needs; sums : (2,), get the Fenchel–Young gaps met on the way,
-    budget · max_k(slope_k)₊ − Σ_k β_k slope_k, and the change of Σ β. The other arrays are work, a line
-    of ``places`` for each label. Returns the number of the first row not done, for want of slots.
+    found : labels that may join the rivals of each of ``rows`` (−1 is none), for which there is room
+    behind them; sums : (2,), get the Fenchel–Young gaps met on the way,
+    budget · max_k(slope_k)₊ − Σ_k β_k slope_k, and the change of Σ β. Returns how many rows were done
+    before slots were wanting.
     """
-    for n in range(first, rows.size):
+    X, codes, sizes = samples
+    heads, counts, rivals, betas = duals
+    labels, lacking, order, slopes, wished, moved, places = work
+    pool, _, spans, used = tables
+    budget = loss.budget
+    for n in range(rows.size):
         i = rows[n]
-        begin, end, head, own = indptr[i], indptr[i + 1], heads[i], codes[i]
+        head, own = heads[i], codes[i]
         active = counts[i]
         for j in range(active):
             labels[j + 1] = rivals[head + j]
@@ -167,17 +229,11 @@ def ascend(
         if active == 0:
             continue
         labels[0] = own
-        slopes[0], lacking[0] = _score(
-            begin, end, indices, data, pool, numbers, tables[0, own], tables[1, own], l1, fixed,
-            places[0],
-        )  # fmt: skip
+        slopes[0], lacking[0] = _score(X, i, tables, own, loss, places[0])
         top, held, product = 0.0, 0.0, 0.0
         for j in range(1, active + 1):
             k = labels[j]
-            score, lacking[j] = _score(
-                begin, end, indices, data, pool, numbers, tables[0, k], tables[1, k], l1, fixed,
-                places[j],
-            )  # fmt: skip
+            score, lacking[j] = _score(X, i, tables, k, loss, places[j])
             beta = betas[head + j - 1]
             slopes[j] = 1.0 + score - slopes[0]
             top = max(top, slopes[j])
@@ -187,8 +243,8 @@ def ascend(
         project_block(wished[:active], held, budget, order, moved[1:])
         slots = used[0]
         for j in range(active + 1):
-            load = tables[2, labels[j]] + lacking[j]
-            if _is_full(load, tables[1, labels[j]]):
+            load = spans[2, labels[j]] + lacking[j]
+            if _is_full(load, spans[1, labels[j]]):
                 slots += np.int64(1) << _bits_for(load)
         if 2 * slots > pool.size:
             used[1] = slots - used[0]
@@ -211,13 +267,10 @@ def ascend(
         for j in range(active + 1):
             if moved[j] != 0:
                 k = labels[j]
-                load = tables[2, k] + lacking[j]
-                if _is_full(load, tables[1, k]):
-                    used[0] = _grow(pool, numbers, tables, k, _bits_for(load), used[0])
-                _add(
-                    begin, end, indices, data, pool, numbers, tables, k, moved[j], lacking[j],
-                    places[j],
-                )  # fmt: skip
+                load = spans[2, k] + lacking[j]
+                if _is_full(load, spans[1, k]):
+                    _grow(tables, k, _bits_for(load))
+                _add(X, i, tables, k, moved[j], lacking[j], places[j])
     return rows.size
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
 
-__all__ = ["N_BINS", "solve_label"]
+__all__ = ["N_BINS", "LabelWeights", "LabelWork", "SquaredHinge", "solve_label"]
 
 # What a row is to the label being solved.
 _IDLE, _ACTIVE, _POSITIVE = 0, 1, 2
@@ -16,6 +18,40 @@ _FEWEST = 64
 N_BINS = 256
 
 
+class SquaredHinge(NamedTuple):
+    """The loss of all labels, and when to stop."""
+
+    l1: Any
+    cost: Any
+    tol: Any
+    max_rounds: Any
+    max_inner: Any
+
+
+class LabelWork(NamedTuple):
+    """Room for one label; all but the last are zero before and after."""
+
+    v: Any
+    """(features,): Σ_i sign·α_i·x_i, of which the weights are the soft threshold."""
+    alpha: Any
+    roles: Any
+    scores: Any
+    touched: Any
+    active: Any
+    seen: Any
+    known: Any
+    bins: Any
+
+
+class LabelWeights(NamedTuple):
+    """What was found: features and their weights, the intercept, and gap, active rows, rounds."""
+
+    features: Any
+    weights: Any
+    bias: Any
+    report: Any
+
+
 @inline
 def _shrunk(v, l1):
     """Soft threshold: v − clip(v, −l1, l1)."""
@@ -23,9 +59,11 @@ def _shrunk(v, l1):
 
 
 @inline
-def _pass(active, n, indptr, indices, data, sizes, roles, l1, cost, v, alpha, bias, seen, known, m):
-    """Visit the active rows once; returns the largest projected gradient and the new m."""
-    worst = 0.0
+def _pass(X, sizes, loss, work, bias, n, m):
+    """Visit the n active rows once; returns the largest projected gradient and the new m."""
+    indptr, indices, data = X
+    v, alpha, roles, _, _, active, seen, known, _ = work
+    l1, cost, worst = loss.l1, loss.cost, 0.0
     for a in range(n):
         i = active[a]
         sign = 1.0 if roles[i] == _POSITIVE else -1.0
@@ -51,8 +89,10 @@ def _pass(active, n, indptr, indices, data, sizes, roles, l1, cost, v, alpha, bi
 
 
 @inline
-def _fill_scores(seen, m, t_indptr, t_indices, t_data, v, l1, scores, touched):
+def _fill_scores(by_feature, l1, work, m):
     """Scores of the rows that have a feature with a weight; returns how many these are."""
+    t_indptr, t_indices, t_data = by_feature
+    v, _, _, scores, touched, _, seen, _, _ = work
     n = 0
     for j in range(m):
         w = _shrunk(v[seen[j]], l1)
@@ -78,12 +118,13 @@ def _bin(above, scale):
 
 
 @inline
-def _join(touched, n_touched, scores, roles, level, limit, bins, active, n):
+def _join(work, n_touched, level, limit, n):
     """Let the idle rows whose scores exceed ``level`` most join, up to ``limit``; returns the new count.
 
     They are chosen by counting, not by sorting: whole bins of scores from the top, then rows of the
     next bin as they come.
     """
+    _, _, roles, scores, touched, active, _, _, bins = work
     top = level
     for t in range(n_touched):
         if roles[touched[t]] == _IDLE:
@@ -115,8 +156,9 @@ def _join(touched, n_touched, scores, roles, level, limit, bins, active, n):
 
 
 @inline
-def _join_untouched(start, limit, scores, roles, active, n):
+def _join_untouched(work, start, limit, n):
     """Let idle rows without a feature of weight join, the next ones from ``start`` on."""
+    _, _, roles, scores, _, active, _, _, _ = work
     added, size = 0, roles.size
     for t in range(size):
         if added >= limit:
@@ -131,8 +173,9 @@ def _join_untouched(start, limit, scores, roles, active, n):
 
 
 @inline
-def _drop(active, n, roles, alpha):
+def _drop(work, n):
     """Send negatives without a dual variable away; returns how many rows stay."""
+    _, alpha, roles, _, _, active, _, _, _ = work
     kept = 0
     for a in range(n):
         i = active[a]
@@ -145,8 +188,9 @@ def _drop(active, n, roles, alpha):
 
 
 @inline
-def _gap(touched, n_touched, active, n, scores, roles, alpha, bias, cost):
+def _gap(work, n_touched, n, bias, cost):
     """Fenchel–Young gaps of all rows, and the largest violation of an idle one."""
+    _, alpha, roles, scores, touched, active, _, _, _ = work
     total, worst, idle = 0.0, 0.0, roles.size - n
     for a in range(n):
         i = active[a]
@@ -167,45 +211,40 @@ def _gap(touched, n_touched, active, n, scores, roles, alpha, bias, cost):
 
 
 @kernel
-def solve_label(
-    start, positives, indptr, indices, data, t_indptr, t_indices, t_data, sizes, l1, cost, tol,
-    max_rounds, max_inner, v, alpha, roles, scores, touched, active, seen, known, bins, bias,
-    features, weights, report,
-):  # fmt: skip
-    """Weights of one label; returns how many there are, in ``features`` and ``weights``.
+def solve_label(X, by_feature, sizes, loss, positives, start, work, found):
+    """Weights of one label; returns how many there are, in ``found``.
 
     The active rows are at first the positives and as many others from row ``start`` on. Rounds of
-    ``max_inner`` passes at most over them alternate with a search of all rows, by feature (t_indptr, …:
-    the rows of each feature), for negatives with a score above −1 + tol. sizes : ‖x‖². All arrays from
-    ``v`` to ``known`` are zero before and after. report : gets the duality gap, active rows, rounds.
+    ``max_inner`` passes at most over them alternate with a search of all rows, by feature, for negatives
+    with a score above −1 + tol. X : Csr; by_feature : Csr of its transpose; sizes : ‖x‖².
     """
+    v, alpha, roles, scores, touched, active, seen, known, _ = work
+    features, weights, bias, report = found
+    l1, cost, tol, max_rounds, max_inner = loss
     n, m, worst = 0, 0, 0.0
     for i in positives:
         roles[i] = _POSITIVE
         active[n] = i
         n += 1
     bias[0] = 0
-    n = _join_untouched(start, positives.size, scores, roles, active, n)
+    n = _join_untouched(work, start, positives.size, n)
     for turn in range(max_rounds):
         for _ in range(max_inner):
-            worst, m = _pass(
-                active, n, indptr, indices, data, sizes, roles, l1, cost, v, alpha, bias, seen,
-                known, m,
-            )  # fmt: skip
+            worst, m = _pass(X, sizes, loss, work, bias, n, m)
             if worst <= tol / 2:
                 break
-        n = _drop(active, n, roles, alpha)
-        n_touched = _fill_scores(seen, m, t_indptr, t_indices, t_data, v, l1, scores, touched)
-        gap, excess = _gap(touched, n_touched, active, n, scores, roles, alpha, bias[0], cost)
+        n = _drop(work, n)
+        n_touched = _fill_scores(by_feature, l1, work, m)
+        gap, excess = _gap(work, n_touched, n, bias[0], cost)
         report[0], report[1], report[2] = gap, n, turn + 1
         done = turn + 1 == max_rounds or max(excess, worst) <= tol
         if not done:
             limit = max(n, _FEWEST)
             level = tol - 1.0 - bias[0]
             before = n
-            n = _join(touched, n_touched, scores, roles, level, limit, bins, active, n)
+            n = _join(work, n_touched, level, limit, n)
             if level < 0:
-                n = _join_untouched(start, limit - (n - before), scores, roles, active, n)
+                n = _join_untouched(work, start, limit - (n - before), n)
         for t in range(n_touched):
             scores[touched[t]] = 0
         if done:

@@ -25,22 +25,21 @@ _AHEAD = 4
 
 
 @kernel
-def add_dense_product(indptr, indices, data, rows, weights, scales, width, first, last, out):
-    """``out[i] += Σ_k data[k] · weights[indices[k]]`` for row ``rows[i]``, SIMD across outputs.
+def add_dense_product(X, rows, weights, scales, width, first, last, out):
+    """``out[i] += Σ_f x_f · weights[f]`` for row ``rows[i]`` of X, SIMD across outputs.
 
-    weights : (features · width,) of float32, or of half precision as uint16, or of int8 to be
+    X : Csr; weights : (features · width,) of float32, or of half precision as uint16, or of int8 to be
     multiplied by ``scales`` (features,), which is empty otherwise; out : (len(rows) · width,), width a
     multiple of WIDTH. Only outputs ``first … last−1`` (multiples of WIDTH) are touched, so threads may
     share the outputs among them.
     """
+    indptr, indices, data = X
     whole = first + (last - first) // _GROUP * _GROUP
     for start in range(0, rows.size, _ROWS):
         stop = min(start + _ROWS, rows.size)
         for o in range(first, whole, _GROUP):
             for i in range(start, stop):
-                _add_group(
-                    indptr, indices, data, rows[i], weights, scales, width, o, out, i * width + o
-                )
+                _add_group(X, rows[i], weights, scales, width, o, out, i * width + o)
         for o in range(whole, last, WIDTH):
             for i in range(start, stop):
                 a = load(out, i * width + o)
@@ -51,8 +50,9 @@ def add_dense_product(indptr, indices, data, rows, weights, scales, width, first
 
 
 @inline
-def _add_group(indptr, indices, data, row, weights, scales, width, o, out, to):
+def _add_group(X, row, weights, scales, width, o, out, to):
     """Add the outputs from o on of one row to ``out[to:]``."""
+    indptr, indices, data = X
     a, b = load(out, to), load(out, to + WIDTH)
     c, d = load(out, to + 2 * WIDTH), load(out, to + 3 * WIDTH)
     e, f = load(out, to + 4 * WIDTH), load(out, to + 5 * WIDTH)
@@ -80,8 +80,10 @@ def _add_group(indptr, indices, data, row, weights, scales, width, o, out, to):
 
 
 @kernel
-def add_sparse_product(indptr, indices, data, w_indptr, w_indices, w_data, out):
-    """Like `add_dense_product` for all rows, with weights in compressed rows; out : (rows, outputs)."""
+def add_sparse_product(X, weights, out):
+    """Like `add_dense_product` for all rows, with weights that are Csr too; out : (rows, outputs)."""
+    indptr, indices, data = X
+    w_indptr, w_indices, w_data = weights
     for i in range(out.shape[0]):
         line = out[i]
         for k in range(indptr[i], indptr[i + 1]):
@@ -91,12 +93,13 @@ def add_sparse_product(indptr, indices, data, w_indptr, w_indices, w_data, out):
 
 
 @kernel
-def subtract_outer(indptr, indices, data, rows, G, step, width, first, last, weights):
+def subtract_outer(X, rows, G, step, width, first, last, weights):
     """``weights[f] −= step · x_f · G[i]`` for the features f of row ``rows[i]``, in this order.
 
     Only outputs ``first … last−1`` (multiples of WIDTH) are touched, so threads may share the
-    outputs among them. G : (len(rows) · width,); weights : (features · width,).
+    outputs among them. X : Csr; G : (len(rows) · width,); weights : (features · width,).
     """
+    indptr, indices, data = X
     for i in range(rows.size):
         start, stop = indptr[rows[i]], indptr[rows[i] + 1]
         for k in range(start, stop):

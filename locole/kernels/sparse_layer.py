@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
@@ -21,6 +23,10 @@ from locole.kernels.simd import (
 
 __all__ = [
     "TINY",
+    "Adamax",
+    "ByFeature",
+    "Moves",
+    "Step",
     "adamax",
     "change_places",
     "group_by_feature",
@@ -35,13 +41,55 @@ __all__ = [
 TINY = 1e-25
 
 
+class ByFeature(NamedTuple):
+    """Entries of some rows: those of ``features[s]`` are ``starts[s] … starts[s+1]−1``."""
+
+    features: Any
+    starts: Any
+    who: Any
+    """Number of each entry's row."""
+    values: Any
+
+
+class Adamax(NamedTuple):
+    """Weights, first moments at their places, second moments of each weight or of each row."""
+
+    W: Any
+    M: Any
+    U: Any
+
+
+class Moves(NamedTuple):
+    """For each feature of a batch where its first moments are, and what it misses.
+
+    before, after : places, −1 where the moments were zero and where nobody will ask for them. idle,
+    coming : (features, 4), what was missed before the step and what will be after it: S, R/eps and the
+    factors of both moments.
+    """
+
+    before: Any
+    after: Any
+    idle: Any
+    coming: Any
+
+
+class Step(NamedTuple):
+    """β1 and β2, eps, and the learning rate of one step."""
+
+    betas: Any
+    eps: Any
+    rate: Any
+
+
 @kernel
-def take_rows(indptr, indices, data, later, rows, kept, bounds, columns, values, following):
-    """Entries of some rows of X, row by row: ``bounds[i] … bounds[i+1]−1`` are those of ``rows[i]``.
+def take_rows(X, later, rows, kept, out, following):
+    """Copy some rows of X to ``out``, which are Csr.
 
     later : a number for each entry of X, which becomes ``following`` of that entry; or empty. kept :
     which entries count, in the order of rows, or empty for all.
     """
+    indptr, indices, data = X
+    bounds, columns, values = out
     to, entry = 0, 0
     for i in range(rows.size):
         bounds[i] = to
@@ -56,13 +104,14 @@ def take_rows(indptr, indices, data, later, rows, kept, bounds, columns, values,
 
 
 @kernel
-def group_by_feature(bounds, columns, values, slots, features, firsts, starts, who, ordered):
-    """Order the entries of `take_rows` by feature; returns how many features there are.
+def group_by_feature(X, slots, firsts, out):
+    """Order the entries of Csr rows by feature; returns how many features there are.
 
-    Feature ``features[s]`` has the entries ``starts[s] … starts[s+1]−1``: ``ordered`` of the rows
-    ``who``; ``firsts[s]`` is the number of its first entry. slots : (n_features,) of −1, which is left
-    as it was. starts needs room for two more than entries.
+    out : ByFeature, whose ``starts`` needs room for two more than entries; ``firsts[s]`` is the number
+    of the first entry of its feature s. slots : (n_features,) of −1, which is left as it was.
     """
+    bounds, columns, values = X
+    features, starts, who, ordered = out
     found = 0
     starts[0] = starts[1] = 0
     for k in range(bounds[-1]):
@@ -135,13 +184,14 @@ def _pull(m, u, idle):
 
 
 @kernel
-def take_missed(late, features, starts, who, values, M, U, places, idle, width, first, last, out):
+def take_missed(late, entries, state, moves, width, first, last, out):
     """``out[who] −= values · (what w has missed)`` for the entries of the features ``features[late]``.
 
-    M : first moments, ``places[s]`` being whose row is that of ``features[s]``. U : second moments, one
-    for each weight or one for each row. idle : (features, 4), what the rows have missed: S, R/eps
-    and the factors of both moments.
+    entries : ByFeature; state : Adamax; moves : Moves. Only outputs ``first … last−1`` are touched.
     """
+    features, starts, who, values = entries
+    _, M, U = state
+    places, _, idle, _ = moves
     is_own = U.size == M.size
     for s in late:
         for o in range(first, last, WIDTH):
@@ -153,18 +203,18 @@ def take_missed(late, features, starts, who, values, M, U, places, idle, width, 
 
 
 @kernel
-def update_rows(
-    features, starts, who, values, G, W, M, U, before, after, idle, coming, betas, eps, rate, width,
-    lo, hi,
-):  # fmt: skip
+def update_rows(batch, G, state, moves, step, width, lo, hi):
     """Take the step of the rows ``features[lo:hi]``: one read and one write of each number.
 
     The gradient of a row is ``Σ values · G[who]``. With β1, β2 = betas: the idle steps before it
     first, then m += (1 − β1)(g − m), u = max(β2 u, |g| + eps), w −= rate · m/u, then the idle steps
     that are coming. If U has one number for each row, |g| is the root mean square of the row.
-    before, after : places of the first moments, −1 where they were zero and where nobody will ask
-    for them.
+    batch : ByFeature; state : Adamax; moves : Moves; step : Step.
     """
+    features, starts, who, values = batch
+    W, M, U = state
+    before, after, idle, coming = moves
+    betas, eps, rate = step
     is_own = U.size == W.size
     one, tiny = broadcast(eps / eps), broadcast(G.dtype.type(TINY))
     part, fade, pace = one - broadcast(betas[0]), broadcast(betas[1]), broadcast(rate)
@@ -232,8 +282,9 @@ def _norm(entries, who, values, G, width):
 
 
 @kernel
-def settle_rows(rows, places, W, M, U, idle, width):
+def settle_rows(rows, places, state, idle, width):
     """Add the momentum of idle steps to the weights of these rows, which then have missed nothing."""
+    W, M, U = state
     is_own = U.size == W.size
     for s in range(rows.size):
         for o in range(0, width, WIDTH):

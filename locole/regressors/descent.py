@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from locole.kernels.csr import Csr
 from locole.kernels.product import NO_SCALES, add_dense_product, subtract_outer
 from locole.parallel.blocks import slices, workers
 from locole.parallel.progress import track
@@ -67,9 +68,7 @@ def points(
     """``X[rows] @ W``, the first ``n_outputs`` columns."""
     width = W.shape[1]
     Z = np.zeros((rows.size, width), dtype=np.float32)
-    add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), NO_SCALES, width, 0, width, Z.reshape(-1)
-    )
+    add_dense_product(Csr.of(X), rows, W.reshape(-1), NO_SCALES, width, 0, width, Z.reshape(-1))
     return np.ascontiguousarray(Z[:, :n_outputs])
 
 
@@ -232,7 +231,7 @@ class Descent:
         X, width, tail = self.rows.X, self.W.shape[1], self.tail
 
         def move(part: slice) -> None:
-            rows = (X.indptr, X.indices, X.data, batch, G.reshape(-1))
+            rows = (Csr.of(X), batch, G.reshape(-1))
             where = (width, part.start, part.stop)
             if tail is not None:
                 subtract_outer(*rows, np.float32(-step * tail.a), *where, tail.rest.reshape(-1))

@@ -11,7 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.kernels.dual import BLOCK, dual_pass, fill_duals, fill_weights
+from locole.kernels.csr import Csr
+from locole.kernels.dual import (
+    BLOCK,
+    Duals,
+    DualSamples,
+    DualSums,
+    dual_pass,
+    fill_duals,
+    fill_weights,
+)
 from locole.kernels.simd import WIDTH, aligned
 from locole.parallel import THREADS, Engine, read_only
 from locole.parallel.blocks import slices
@@ -40,9 +49,7 @@ class _Prepared(NamedTuple):
 
     X: sp.csr_array
     rank: NDArray[np.int64]
-    weights: NDArray[np.float32]
-    slopes: NDArray[np.float32]
-    sizes: NDArray[np.float32]
+    samples: DualSamples
 
 
 class _Work(NamedTuple):
@@ -57,14 +64,7 @@ class _Work(NamedTuple):
     """Where weights go; None if they are sparse, or made where the caller's memory is not."""
 
 
-class _Room(NamedTuple):
-    """Working memory of one thread, used for one block after the other."""
-
-    alpha: NDArray[np.float32]
-    V: NDArray[np.float32]
-
-
-# The room of each thread, for the next block of the same problem.
+# Working memory of each thread, for the next block of the same problem.
 _own = threading.local()
 
 
@@ -210,22 +210,23 @@ def _prepare(problem: Problem, settings: DualSettings) -> _Prepared:
     sizes = 1 / (slopes + row_squares(X) / (2 * settings.l2))
     X.data, X.indices, X.indptr = map(read_only, (X.data, X.indices, X.indptr))
     vectors = (v.astype(np.float32) for v in (problem.weight, slopes, sizes))
-    return _Prepared(X, *map(read_only, (rank, *vectors)))
+    samples = DualSamples(*map(read_only, (*vectors, problem.codes)))
+    return _Prepared(X, read_only(rank), samples)
 
 
-def _room(X: sp.csr_array) -> _Room:
+def _room(X: sp.csr_array) -> Duals:
     """Room of this thread: that of its last block if it has the right size."""
     sizes = (X.shape[0] * BLOCK, X.shape[1] * BLOCK)
-    room: _Room | None = getattr(_own, "room", None)
+    room: Duals | None = getattr(_own, "room", None)
     if room is None or (room.alpha.size, room.V.size) != sizes:
         _own.room = None  # before there are two
         like = np.empty(0, dtype=np.float32)
-        _own.room = room = _Room(*(aligned(size, like) for size in sizes))
+        _own.room = room = Duals(*(aligned(size, like) for size in sizes))
     return room
 
 
 def _set_start(
-    shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room, start: Any
+    shared: _Prepared, settings: DualSettings, outputs: slice, room: Duals, start: Any
 ) -> None:
     """Duals of the samples are zero; V is zero or what the given weights came from."""
     room.alpha[:] = 0
@@ -248,7 +249,7 @@ class _Block:
         shared: _Prepared,
         settings: DualSettings,
         outputs: slice,
-        room: _Room,
+        room: Duals,
     ) -> None:
         piece = problem.targets.table(outputs.start, outputs.stop)
         table = np.zeros((len(piece), BLOCK), dtype=np.float32)
@@ -260,31 +261,16 @@ class _Block:
         n_samples = shared.X.shape[0]
         # What each sample added to the gap when it was last visited.
         self.parts = np.empty(n_samples if settings.shrinking else 0, dtype=np.float32)
-        self._table, self._codes = table.ravel(), read_only(problem.codes)
+        self._table = table.ravel()
         self._shared, self._settings, self._room = shared, settings, room
 
     def visit(self, order: NDArray[np.int64]) -> float:
         """Move the duals of these samples one after the other; return the gap met on the way."""
         squares, gains = np.empty((2, BLOCK), dtype=np.float32)
-        X, shared = self._shared.X, self._shared
-        dual_pass(
-            X.indptr,
-            X.indices,
-            X.data,
-            order,
-            shared.weights,
-            shared.slopes,
-            shared.sizes,
-            self._table,
-            self._codes,
-            self._room.alpha,
-            self._room.V,
-            np.float32(self._settings.l1),
-            np.float32(1 / (2 * self._settings.l2)),
-            squares,
-            gains,
-            self.parts,
-        )
+        l1, scale = np.float32(self._settings.l1), np.float32(1 / (2 * self._settings.l2))
+        X, samples = Csr.of(self._shared.X), self._shared.samples
+        sums = DualSums(squares, gains, self.parts)
+        dual_pass(X, order, samples, self._table, l1, scale, self._room, sums)
         self.objective += 0.5 * float(gains.sum(dtype=np.float64))
         return float(squares.sum(dtype=np.float64))
 
@@ -299,7 +285,7 @@ def _order(seed: list[int], n_samples: int) -> NDArray[np.int64]:
 
 
 def _solve_block(
-    problem: Problem, shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room
+    problem: Problem, shared: _Prepared, settings: DualSettings, outputs: slice, room: Duals
 ) -> list[dict[str, float]]:
     """Passes over the data for one block until its gap is small enough."""
     block = _Block(problem, shared, settings, outputs, room)
@@ -328,7 +314,7 @@ def _solve_block(
 
 
 def _write_out(
-    shared: _Prepared, settings: DualSettings, outputs: slice, room: _Room, W: NDArray | None
+    shared: _Prepared, settings: DualSettings, outputs: slice, room: Duals, W: NDArray | None
 ) -> NDArray[np.float32] | sp.csc_array | None:
     """Turn a block's V into weights in W or, if l1 > 0, in a sparse array; or leave it to the caller."""
     if W is not None:

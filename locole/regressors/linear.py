@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from locole.atomic import of_one_moment
 from locole.exceptions import LocoleError, ModelFileError
+from locole.kernels.csr import Csr
 from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.kernels.simd import WIDTH
 from locole.regressors.base import TargetRegressor
@@ -131,13 +132,11 @@ class LinearRegressor(TargetRegressor):
             out += X @ self._float_weights()  # a direct solution in fewer bits
             return out
         X = sp.csr_array(X)
-        data = X.data.astype(np.float32, copy=False)
+        rows = Csr(X.indptr, X.indices, X.data.astype(np.float32, copy=False))
         if sp.issparse(W):
-            add_sparse_product(X.indptr, X.indices, data, W.indptr, W.indices, W.data, out)
+            add_sparse_product(rows, Csr.of(W), out)
         else:
-            rows = np.arange(X.shape[0])
             numbers, width = W.reshape(-1), W.shape[1]
-            add_dense_product(
-                X.indptr, X.indices, data, rows, numbers, self._scales, width, 0, width, out.ravel()
-            )
+            every = np.arange(X.shape[0])
+            add_dense_product(rows, every, numbers, self._scales, width, 0, width, out.ravel())
         return out[:, : self.n_outputs_]

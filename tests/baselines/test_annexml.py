@@ -21,7 +21,15 @@ from locole.baselines.neighborhoods import (
     learn_partition,
 )
 from locole.exceptions import LocoleError
-from locole.kernels.annexml import LANES, descend, fill_embeddings, fill_votes, find_nearest
+from locole.kernels.annexml import (
+    LANES,
+    AdaGrad,
+    descend,
+    fill_embeddings,
+    fill_votes,
+    find_nearest,
+)
+from locole.kernels.csr import Csr
 
 F32 = np.float32
 X, Y = words(n_classes=40, n_samples=1200, n_features=300)
@@ -104,7 +112,7 @@ def test_embeddings_are_products_of_unit_length(seed, dim):
     features = np.concatenate([np.arange(3, dtype=np.int32), known])
     out = np.empty((6, width), dtype=F32)
     fill_embeddings(
-        rows.indptr, rows.indices, rows.data, np.arange(6), features, 3, 10,
+        Csr.of(rows), np.arange(6), features, 3, 10,
         maps.view(np.uint16).reshape(-1), width, out.reshape(-1),
     )  # fmt: skip
     expected = rows.toarray().astype(np.float64)[:, known] @ maps[3:].astype(np.float64)
@@ -199,10 +207,8 @@ def test_steps_are_adagrad_with_one_sum_for_each_feature(seed):
             slope = float(x) * G[i].astype(np.float64)
             sums[f] += slope @ slope
             expected[f] -= 0.1 * slope / np.sqrt(sums[f])
-    descend(
-        rows.indptr, rows.indices, rows.data, order, G.reshape(-1), F32(0.1), 16,
-        W.reshape(-1), squares,
-    )  # fmt: skip
+    ada = AdaGrad(W.reshape(-1), squares, F32(0.1), 16)
+    descend(Csr.of(rows), order, G.reshape(-1), ada)
     np.testing.assert_allclose(W, expected, atol=1e-5)
     np.testing.assert_allclose(squares, sums, rtol=1e-5)
 

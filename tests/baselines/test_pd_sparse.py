@@ -173,7 +173,7 @@ def test_weights_are_those_of_the_dual_variables():
     V = X_WORDS.T @ alpha
     expected = V - np.clip(V, -0.05, 0.05)
     weights = solver.weights()
-    W = sp.csr_array((weights.weights, weights.labels, weights.lists), shape=(60, 12))
+    W = sp.csr_array(weights.by_feature[::-1], shape=(60, 12))
     np.testing.assert_allclose(W.toarray(), expected, atol=1e-6)
     assert weights.squares == pytest.approx((expected**2).sum(), rel=1e-5)
     assert solver.sums[1] == pytest.approx(alpha.max(axis=1).sum(), rel=1e-9)

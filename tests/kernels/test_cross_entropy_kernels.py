@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from locole.kernels.cross_entropy import softmax_wht, store_rows
 from locole.kernels.cross_entropy_dft import pull_pair, softmax_dft
+from locole.kernels.csr import Csr
 from locole.kernels.jit import kernel
 from locole.kernels.lanes import LANES, place
 from locole.kernels.plans import bluestein_plan
@@ -103,7 +104,7 @@ def test_subtract_outer(seed, width, index_type, n_batch):
     W = rng.standard_normal((25, width)).astype(F32)
     expected = W - 0.3 * (X[batch].T @ G.astype(np.float64))
     subtract_outer(
-        X.indptr.astype(index_type), X.indices.astype(index_type), X.data, batch,
+        Csr(X.indptr.astype(index_type), X.indices.astype(index_type), X.data), batch,
         G.ravel(), F32(0.3), width, 0, width, W.ravel(),
     )  # fmt: skip
     np.testing.assert_allclose(W, expected, atol=1e-5)
@@ -117,7 +118,7 @@ def test_shares_of_the_outputs_are_the_whole_and_nothing_else_is_touched():
     W = rng.standard_normal((25, width)).astype(F32)
     for array in (X.indptr, X.indices, X.data, G, batch):
         array.flags.writeable = False
-    arguments = (X.indptr, X.indices, X.data, batch, G.reshape(-1), F32(0.7), width)
+    arguments = (Csr.of(X), batch, G.reshape(-1), F32(0.7), width)
     whole, shared, part = W.copy(), W.copy(), W.copy()
     subtract_outer(*arguments, 0, width, whole.ravel())
     for first, last in ((48, 80), (0, 16), (16, 48)):

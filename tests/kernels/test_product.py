@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from locole.kernels.csr import Csr
 from locole.kernels.product import NO_SCALES, add_dense_product, add_sparse_product
 from locole.regressors.storage import pack, unpack
 
@@ -26,7 +27,7 @@ def test_dense(width, index_type):
     indptr, indices = X.indptr.astype(index_type), X.indices.astype(index_type)
     which = np.arange(len(out))
     add_dense_product(
-        indptr, indices, X.data, which, W.ravel(), NO_SCALES, width, 0, width, out.ravel()
+        Csr(indptr, indices, X.data), which, W.ravel(), NO_SCALES, width, 0, width, out.ravel()
     )
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
 
@@ -36,9 +37,7 @@ def test_dense_from_a_later_row_on():
     W = rng.normal(size=(40, 32)).astype(np.float32)
     out = np.zeros((5, 32), dtype=np.float32)
     which = np.arange(9, 9 + len(out))
-    add_dense_product(
-        X.indptr, X.indices, X.data, which, W.ravel(), NO_SCALES, 32, 0, 32, out.ravel()
-    )
+    add_dense_product(Csr.of(X), which, W.ravel(), NO_SCALES, 32, 0, 32, out.ravel())
     np.testing.assert_allclose(out, X[9:14] @ W, rtol=1e-5, atol=1e-5)
 
 
@@ -50,7 +49,7 @@ def test_some_outputs_of_many_rows(n_rows, cuts):
     before = rng.normal(size=(n_rows, 336)).astype(np.float32)
     which = rng.permutation(n_rows)
     whole, out = before.copy(), before.copy()
-    inputs = X.indptr, X.indices, X.data, which, W.ravel(), NO_SCALES, 336
+    inputs = Csr.of(X), which, W.ravel(), NO_SCALES, 336
     add_dense_product(*inputs, 0, 336, whole.ravel())
     np.testing.assert_allclose(whole, before + X[which] @ W, rtol=1e-5, atol=1e-5)
     for first, last in pairwise(cuts):
@@ -65,7 +64,7 @@ def test_sparse():
     X, rng = rows()
     W = sp.random_array((40, 21), density=0.3, rng=rng, format="csr").astype(np.float32)
     out = np.zeros((23, 21), dtype=np.float32)
-    add_sparse_product(X.indptr, X.indices, X.data, W.indptr, W.indices, W.data, out)
+    add_sparse_product(Csr.of(X), Csr.of(W), out)
     np.testing.assert_allclose(out, (X @ W).toarray(), rtol=1e-5, atol=1e-5)
 
 
@@ -79,9 +78,7 @@ def test_stored_in_fewer_bits(storage, width):
     out = np.zeros((23, width), dtype=np.float32)
     numbers = stored.numbers.ravel()
     which = np.arange(len(out))
-    add_dense_product(
-        X.indptr, X.indices, X.data, which, numbers, stored.scales, width, 0, width, out.ravel()
-    )
+    add_dense_product(Csr.of(X), which, numbers, stored.scales, width, 0, width, out.ravel())
     np.testing.assert_allclose(out, X @ unpack(stored), rtol=1e-5, atol=1e-5)
     error = {"float32": 0, "float16": 2**-11 * np.abs(W).max(), "int8": np.abs(W).max() / 250}
     assert np.abs(unpack(stored) - W).max() <= error[storage]

@@ -375,9 +375,9 @@ def test_entries_by_feature(seed, n, d, density, drop):
         batch = grouper(rows, drop=drop, rng=np.random.default_rng(1))
         found = np.zeros((rows.size, d), dtype=np.float64)
         for s, feature in enumerate(batch.features):
-            part = slice(batch.starts[s], batch.starts[s + 1])
+            part = slice(batch.entries.starts[s], batch.entries.starts[s + 1])
             assert part.start < part.stop
-            np.add.at(found, (batch.who[part], feature), batch.values[part])
+            np.add.at(found, (batch.entries.who[part], feature), batch.entries.values[part])
         expected = X[rows].toarray()
         assert np.unique(batch.features).size == batch.features.size
         if drop == 0:
@@ -399,7 +399,7 @@ def test_entries_that_stand_twice_add_up():
 def test_about_the_wanted_part_is_dropped():
     X = sp.csr_array(np.ones((100, 50), dtype=np.float32))
     batch = Grouper(X)(np.arange(100), drop=0.3, rng=np.random.default_rng(0))
-    assert abs(batch.starts[-1] / 5000 - 0.7) < 0.03
+    assert abs(batch.entries.starts[-1] / 5000 - 0.7) < 0.03
 
 
 def test_every_row_once_in_each_epoch():

@@ -11,7 +11,8 @@ from sklearn.linear_model import ElasticNet
 
 from locole.embeddings import Kerdock
 from locole.exceptions import LocoleError
-from locole.kernels.dual import BLOCK, dual_pass
+from locole.kernels.csr import Csr
+from locole.kernels.dual import BLOCK, Duals, DualSamples, DualSums, dual_pass
 from locole.regressors import ElasticNetRegressor, direct
 from locole.targets import Targets
 
@@ -191,10 +192,9 @@ def test_parts_of_the_gap():
     duals = [np.zeros(7 * BLOCK, dtype=np.float32) for _ in range(2)]
     order = np.array([5, 0, 3])
     ones = np.ones(7, dtype=np.float32)
-    dual_pass(
-        *(X.indptr, X.indices, X.data, order, weights, ones, ones, table.ravel(), codes, *duals),
-        *(np.float32(0), np.float32(1), squares, gains, parts),
-    )
+    samples, sums = DualSamples(weights, ones, ones, codes), DualSums(squares, gains, parts)
+    penalty = np.float32(0), np.float32(1)
+    dual_pass(Csr.of(X), order, samples, table.ravel(), *penalty, Duals(*duals), sums)
     expected = weights * np.square(table[codes].astype(np.float64)).sum(axis=1)
     np.testing.assert_allclose(parts[order], expected[order], rtol=1e-5)
     assert (np.delete(parts, order) == -1).all()

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.kernels.sparse_layer import group_by_feature, meet_next, take_rows
+from locole.kernels.csr import Csr
+from locole.kernels.sparse_layer import ByFeature, group_by_feature, meet_next, take_rows
 from locole.parallel.blocks import slices
 
 __all__ = ["Batch", "Foresight", "Grouper", "Orders", "ahead"]
@@ -26,14 +27,10 @@ class Batch(NamedTuple):
     """Some rows of X, their entries row by row and feature by feature."""
 
     rows: NDArray[np.int64]
-    by_row: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
-    """Row by row: where its entries begin, their features and values."""
-    features: NDArray[np.int64]
+    by_row: Csr
+    entries: ByFeature
     following: NDArray[np.int64] | None
     """Step in which each feature is next met, if that is known."""
-    starts: NDArray[np.int64]
-    who: NDArray[np.int64]
-    values: NDArray[np.float32]
 
     @property
     def n_rows(self) -> int:
@@ -41,9 +38,10 @@ class Batch(NamedTuple):
         return self.rows.size
 
     @property
-    def entries(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Feature by feature: where its entries begin, their rows and values."""
-        return self.features, self.starts, self.who, self.values
+    def features(self) -> NDArray[np.int64]:
+        """Features that the rows have."""
+        features: NDArray[np.int64] = self.entries.features
+        return features
 
 
 class Grouper:
@@ -73,28 +71,20 @@ class Grouper:
         bounds = np.empty(rows.size + 1, dtype=np.int64)
         columns, following = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         values = np.empty(n, dtype=np.float32)
-        take_rows(
-            X.indptr, X.indices, X.data, self.later, rows, kept, bounds, columns, values, following
-        )
+        out = Csr(bounds, columns, values)
+        take_rows(Csr.of(X), self.later, rows, kept, out, following)
         n = bounds[-1]
         columns, values = columns[:n], values[:n]
         if kept.size:
             values /= np.float32(1 - drop)
         features, firsts, who = np.empty((3, n), dtype=np.int64)
         starts, ordered = np.empty(n + 2, dtype=np.int64), np.empty_like(values)
-        found = group_by_feature(
-            bounds, columns, values, self._slots, features, firsts, starts, who, ordered
-        )
+        taken = Csr(bounds, columns, values)
+        entries = ByFeature(features, starts, who, ordered)
+        found = group_by_feature(taken, self._slots, firsts, entries)
         known = following[firsts[:found]] if self.later.size else None
-        return Batch(
-            rows,
-            (bounds, columns, values),
-            features[:found],
-            known,
-            starts[: found + 1],
-            who,
-            ordered,
-        )
+        entries = entries._replace(features=features[:found], starts=starts[: found + 1])
+        return Batch(rows, taken, entries, known)
 
 
 class Orders:

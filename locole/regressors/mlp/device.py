@@ -48,7 +48,7 @@ class DeviceLayer:
         w = self._caught_up(batch)[0]
         # embedding_bag wants the entries row by row
         order = torch.sort(rows, stable=True)[1]
-        counts = np.bincount(batch.who, minlength=batch.n_rows)
+        counts = np.bincount(batch.entries.who, minlength=batch.n_rows)
         starts = self._tensor(np.cumsum(counts) - counts)
         return torch.nn.functional.embedding_bag(
             features[order], w, starts, mode="sum", per_sample_weights=values[order]
@@ -95,8 +95,12 @@ class DeviceLayer:
 
     def _entries(self, batch: Batch) -> tuple[Any, Any, Any]:
         """Row, place of the feature within the batch's, and value of each entry."""
-        features = np.repeat(np.arange(batch.features.size), np.diff(batch.starts))
-        return self._tensor(batch.who), self._tensor(features), self._tensor(batch.values)
+        features = np.repeat(np.arange(batch.features.size), np.diff(batch.entries.starts))
+        return (
+            self._tensor(batch.entries.who),
+            self._tensor(features),
+            self._tensor(batch.entries.values),
+        )
 
     def _caught_up(self, batch: Batch) -> tuple[Any, Any, Any]:
         idle = self.idle.between(self.last[batch.features], self.idle.done)

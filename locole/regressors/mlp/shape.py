@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from locole.kernels.csr import Csr
 from locole.kernels.dense import fill_products
 from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.simd import WIDTH
@@ -100,9 +101,7 @@ def product(X: sp.csr_array, W: NDArray) -> NDArray[np.float32]:
     """Rows of X times the first layer, float32 or half precision as uint16."""
     A = np.zeros((X.shape[0], W.shape[1]), dtype=np.float32)
     rows, width = np.arange(X.shape[0]), W.shape[1]
-    add_dense_product(
-        X.indptr, X.indices, X.data, rows, W.reshape(-1), NO_SCALES, width, 0, width, A.reshape(-1)
-    )
+    add_dense_product(Csr.of(X), rows, W.reshape(-1), NO_SCALES, width, 0, width, A.reshape(-1))
     return A
 
 

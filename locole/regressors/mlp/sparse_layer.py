@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.sparse_layer import (
+    Adamax,
+    Moves,
+    Step,
     change_places,
     settle_rows,
     take_missed,
@@ -76,14 +79,14 @@ class SparseLayer:
         out = np.zeros((batch.n_rows, width), dtype=np.float32)
         rows = np.arange(batch.n_rows)
         idle, places = self._missed(batch), self.places[batch.features]
-        late = np.flatnonzero(idle[:, 0])
-        W, M, U = self._flat()
+        late, moves = np.flatnonzero(idle[:, 0]), Moves(places, places, idle, idle)
+        state = self._flat()
 
         def fill(part: slice) -> None:
             columns = width, part.start, part.stop, out.reshape(-1)
-            add_dense_product(*batch.by_row, rows, W, NO_SCALES, *columns)
+            add_dense_product(batch.by_row, rows, state.W, NO_SCALES, *columns)
             if late.size:
-                take_missed(late, *batch.entries, M, U, places, idle, *columns)
+                take_missed(late, batch.entries, state, moves, *columns)
 
         list(apply(fill, slices(width, _columns(width))))
         return out
@@ -102,12 +105,11 @@ class SparseLayer:
             features, stays, self.places, self._free, self._n_free, before, after
         )
         slope = np.ascontiguousarray(G, dtype=np.float32).reshape(-1)
+        moves, step = Moves(before, after, idle, coming), Step(_BETAS, _EPS, np.float32(pace))
+        inputs = batch.entries, slope, self._flat(), moves, step, width
 
         def move(part: slice) -> None:
-            update_rows(
-                *batch.entries, slope, *self._flat(), before, after, idle, coming, _BETAS, _EPS,
-                np.float32(pace), width, part.start, part.stop,
-            )  # fmt: skip
+            update_rows(*inputs, part.start, part.stop)
 
         list(apply(move, slices(features.size, _FEATURES)))
         self._asked = None
@@ -120,7 +122,7 @@ class SparseLayer:
         def give(part: slice) -> None:
             mine = rows[part]
             missed = self.idle.between(self.stands[mine], self.idle.done)
-            settle_rows(mine, self.places[mine], *self._flat(), missed, self.W.shape[1])
+            settle_rows(mine, self.places[mine], self._flat(), missed, self.W.shape[1])
 
         list(apply(give, slices(rows.size, _ROWS_TO_SETTLE)))
         self.stands[rows] = self.idle.done
@@ -177,8 +179,8 @@ class SparseLayer:
         self.stands[batch.features] = until
         return coming, stays
 
-    def _flat(self) -> tuple[NDArray, NDArray, NDArray]:
-        return self.W.reshape(-1), self.M.reshape(-1), self.U.reshape(-1)
+    def _flat(self) -> Adamax:
+        return Adamax(self.W.reshape(-1), self.M.reshape(-1), self.U.reshape(-1))
 
 
 def _columns(width: int) -> int:
