@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -86,6 +87,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             y = as_type_of(np.asarray(known), y)
         wanted = y if classes is None else np.append(classes, y)
         known = extended(self.classes_, wanted) if more else self._known_labels(wanted)
+        weight = self._times_class_weight(weight, y, more=more)
         codes = codes_of(y, known)
         if (codes < 0).any():
             missing = str(y[codes < 0][0])
@@ -102,6 +104,25 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
         return Samples(X, codes, known.size, weight), known
+
+    def _times_class_weight(
+        self, weight: NDArray | None, y: NDArray, *, more: bool
+    ) -> NDArray | None:
+        """Weights of the rows times those of their labels, if the classifier has such."""
+        wanted = getattr(self, "class_weight", None)
+        if wanted is None:
+            return weight
+        if not isinstance(wanted, dict) and wanted != "balanced":
+            raise LocoleError(f"class_weight must be None, 'balanced' or a dict, not {wanted!r}.")
+        if more and wanted == "balanced":
+            raise LocoleError(
+                "class_weight='balanced' needs all rows at once: give partial_fit a sample_weight, or "
+                "class_weight as a dict of labels."
+            )
+        by_label = compute_sample_weight(wanted, y)
+        if not (np.isfinite(by_label).all() and (by_label >= 0).all()):
+            raise LocoleError("class_weight must be numbers of at least 0.")
+        return by_label if weight is None else weight * by_label
 
     def _known_labels(self, y: NDArray) -> NDArray:
         """Labels in the order of their codes."""

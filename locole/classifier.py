@@ -78,6 +78,10 @@ class LocoleClassifier(LabelClassifier):
         features.
     scorers : sequence of LabelScorer
         More scorers for the ensemble.
+    class_weight : dict of label to float, "balanced", optional
+        How much rows of each label count, times ``sample_weight``; labels that are not named count 1.
+        ``"balanced"``: ``n_samples / (n_classes · rows of the label)``, not for `partial_fit`. Not saved
+        with the model.
 
     Attributes
     ----------
@@ -108,7 +112,7 @@ class LocoleClassifier(LabelClassifier):
 
     _learnt: ClassVar = {**LabelClassifier._learnt, "scorer_": LabelScorer}
     scorer_: LabelScorer
-    _unsaved: ClassVar = ("engine", "scorers")
+    _unsaved: ClassVar = ("engine", "scorers", "class_weight")
 
     def __init__(
         self,
@@ -124,6 +128,7 @@ class LocoleClassifier(LabelClassifier):
         profiles: bool | Literal["auto"] = "auto",
         nearest: bool | Literal["auto"] = "auto",
         scorers: Any = (),
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.embedding = embedding
         self.dim = dim
@@ -136,6 +141,20 @@ class LocoleClassifier(LabelClassifier):
         self.profiles = profiles
         self.nearest = nearest
         self.scorers = scorers
+        self.class_weight = class_weight
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a regressor or another part as ``regressor__l2=0.1``."""
+        for name in params:
+            part, _, inner = name.partition("__")
+            value = params.get(part, getattr(self, part, None))
+            if inner and isinstance(value, str):
+                raise LocoleError(
+                    f"{name} cannot be set: {part}={value!r} is a name, which has no parameter "
+                    f"{inner!r}. Give {part} an object that has it, such as ElasticNetRegressor() "
+                    "for regressor."
+                )
+        return super().set_params(**params)
 
     # Fit ----------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 from untouched import FORMS as CALLERS_FORMS
 from untouched import arrays_of, assert_untouched
 
@@ -170,7 +171,51 @@ def test_regressors_without_weights_say_so(regressor):
         classifier.fit(X, y, sample_weight=np.ones(300))
 
 
+BY_LABEL = {0: 0.0, 3: 2.5, 7: 0.1}
+
+
+@pytest.mark.parametrize("class_weight", [BY_LABEL, "balanced"])
+@pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2, 300)], ids=["alone", "with weights"])
+def test_class_weights_multiply_sample_weights(class_weight, weight):
+    labels = np.where(y < 20, y, 3)  # far more rows of label 3
+    classifier = LocoleClassifier("kerdock", dim=64, class_weight=class_weight)
+    found = classifier.fit(X, labels, sample_weight=weight)
+    each = compute_sample_weight(class_weight, labels) * (1.0 if weight is None else weight)
+    expected = LocoleClassifier("kerdock", dim=64).fit(X, labels, sample_weight=each)
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+
+
+def test_class_weights_of_more_rows():
+    start = LocoleClassifier("kerdock", dim=64).fit(X, y)
+    found = copy.copy(start).set_params(class_weight=BY_LABEL).partial_fit(X[:99], y[:99])
+    each = compute_sample_weight(BY_LABEL, y[:99])
+    expected = copy.copy(start).partial_fit(X[:99], y[:99], sample_weight=each)
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+    with pytest.raises(LocoleError, match="'balanced' needs all rows at once"):
+        found.set_params(class_weight="balanced").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("bad", ["even", 2.0, [1.0, 2.0], {0: -1.0}, {0: np.nan}])
+def test_class_weights_that_cannot_be(bad):
+    with pytest.raises(LocoleError, match="class_weight must be"):
+        LocoleClassifier(class_weight=bad).fit(X, y)
+
+
 # --- scikit-learn's tools ---
+
+
+@pytest.mark.parametrize("name", ["regressor__l2", "embedding__dim", "decoder__k"])
+def test_parameters_of_a_part_that_is_a_name(name):
+    with pytest.raises(LocoleError, match=rf"{name} cannot be set: .*='auto' is a name"):
+        LocoleClassifier().set_params(**{name: 1})
+    changed = {"regressor": ElasticNetRegressor(), "regressor__l2": 2.0}
+    assert LocoleClassifier().set_params(**changed).regressor.l2 == 2.0
+
+
+def test_the_best_labels_of_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), LocoleClassifier()).fit(X, y)
+    labels, _ = pipeline[-1].predict_topk(pipeline[:-1].transform(X), k=3)
+    np.testing.assert_array_equal(labels[:, 0], pipeline.predict(X))
 
 
 def test_in_a_pipeline_with_cross_validation():

@@ -82,7 +82,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         texts : list of str
-            Or an array or a column of a data frame.
+            Or an array, a column of a data frame, or a frame of one column.
         y : array of shape (n_texts,)
             Labels of any kind that can be sorted.
         sample_weight : array of shape (n_texts,), optional
@@ -169,7 +169,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     def _rows(self, texts: Any) -> Any:
         """Features of one block of texts after the other."""
-        check_texts(texts)
+        texts = check_texts(texts)
         for start in range(0, len(texts), _BLOCK_TEXTS):
             yield self.features_.transform(take(texts, slice(start, start + _BLOCK_TEXTS)))
 

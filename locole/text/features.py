@@ -103,7 +103,8 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         texts : list of str
-            Or an array or a column of a data frame. Texts are read one after the other and not copied.
+            Or an array, a column of a data frame, or a frame of one column. Texts are read one after
+            the other and not copied.
         y : None
             Not used.
 
@@ -113,7 +114,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
             float32 with int32 indices.
         """
         self._check_parameters()
-        check_texts(texts)
+        texts = check_texts(texts)
         analyzer, reason = self._chosen(texts)
         settings = {k: v for k, v in self.get_params().items() if k != "analyzer"}
         vectorizers: dict[str, Any] = {}
@@ -138,7 +139,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
     def transform(self, texts: Any) -> sp.csr_matrix:
         """Return the rows of texts; terms that are not in the vocabulary are passed over."""
         check_is_fitted(self)
-        check_texts(texts)
+        texts = check_texts(texts)
         counts = [(b, v.transform(each_text(texts))) for b, v in self._ready().items()]
         return joined([tfidf(c, self.idf_[block])[0] for block, c in counts])
 

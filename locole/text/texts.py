@@ -21,12 +21,17 @@ _LONG_TEXT = 200
 _LONG_WORD = 15
 
 
-def check_texts(texts: Any) -> None:
-    """Refuse everything that is no list of something; its items are looked at by `each_text`."""
+def check_texts(texts: Any) -> Any:
+    """Return a list of something, which a table of one column is too, and refuse everything else.
+
+    Its items are looked at by `each_text`.
+    """
     if isinstance(texts, str | bytes):
         raise LocoleError(
             f"texts must be a list of texts, not a single {type(texts).__name__}: put it in a list."
         )
+    if getattr(texts, "ndim", None) == 2 and texts.shape[1] == 1:
+        texts = texts.iloc[:, 0] if hasattr(texts, "iloc") else texts[:, 0]
     is_list = isinstance(texts, Sequence) or getattr(texts, "ndim", None) == 1
     if not is_list:
         raise LocoleError(
@@ -34,6 +39,7 @@ def check_texts(texts: Any) -> None:
         )
     if len(texts) == 0:
         raise LocoleError("there are 0 texts: give at least one.")
+    return texts
 
 
 def each_text(texts: Any) -> Iterator[str]:

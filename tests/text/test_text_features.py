@@ -183,7 +183,14 @@ def test_an_analyzer_without_terms_is_left_out(tmp_path):
 
 @pytest.mark.parametrize(
     "texts",
-    [tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, object), pd.Series(TEXTS, index=range(8))],
+    [
+        tuple(TEXTS),
+        np.array(TEXTS),
+        np.array(TEXTS, object),
+        pd.Series(TEXTS, index=range(8)),
+        pd.DataFrame({"text": TEXTS}),
+        np.array(TEXTS)[:, None],
+    ],
 )
 def test_lists_of_every_kind(texts):
     expected = TextFeatures("word").fit_transform(TEXTS).toarray()
@@ -202,7 +209,7 @@ def test_lists_of_every_kind(texts):
         (["a", ["b"]], "of type list"),
         ([np.zeros(1000)], "of type ndarray"),
         (np.array([["a", "b"]]), "one column of them, not a ndarray"),
-        (pd.DataFrame({"text": ["a"]}), "not a DataFrame"),
+        (pd.DataFrame({"title": ["a"], "text": ["b"]}), "not a DataFrame"),
         ({"a": 1}, "not a dict"),
         ({"a"}, "not a set"),
         ((t for t in "ab"), "not a generator"),
