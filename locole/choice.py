@@ -33,4 +33,6 @@ class Choice(dict[str, Any]):
     def _nearest(self) -> str:
         found = self["nearest"]
         gain, used = found["after"] - found["before"], "used" if found["used"] else "not used"
-        return f"reranking by the nearest training rows puts {gain:+,} right and is {used}"
+        return (
+            f"reranking by the nearest training rows changes that by {gain:+,} rows and is {used}"
+        )

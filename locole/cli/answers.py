@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from locole.cli.examples import as_texts
-from locole.cli.places import check_file_place
+from locole.cli.outputs import written
 from locole.datasets.sources import suffix_of
-from locole.datasets.writing import complete_or_absent
 from locole.exceptions import LocoleError
 
-__all__ = ["answers_to", "output_format", "table_lines", "written"]
+__all__ = ["Answers", "answers_to", "output_format", "table_lines"]
 
-#: Writes the labels and scores of some rows.
-Writer = Callable[[NDArray, NDArray], None]
+
+class Answers(NamedTuple):
+    """Labels and scores of some rows, best first, and what stands beside them."""
+
+    labels: NDArray
+    scores: NDArray
+    beside: Mapping[str, list[str]] = {}
+    """Columns that come before the answers: ids, texts."""
+    is_empty: NDArray | None = None
+    """Which rows had nothing to go by."""
+
+
+#: Writes the answers to some rows.
+Writer = Callable[[Answers], None]
 
 FORMATS = ("tsv", "csv", "jsonl", "parquet")
 
@@ -53,24 +59,9 @@ def output_format(output: str | None, given: str | None) -> str:
 
 
 @contextmanager
-def written(output: str | None) -> Iterator[BinaryIO]:
-    """Open standard output, or a file that appears when it is complete."""
-    if output is None or output == "-":
-        yield sys.stdout.buffer
-        return
-    check_file_place(output)
-    # What is behind a link is replaced, and the link stays.
-    path = Path(os.path.realpath(output))
-    if path.exists() and not path.is_file():
-        with open(path, "wb") as device:  # a pipe or /dev/null: nothing to rename
-            yield device
-        return
-    with complete_or_absent(path) as file:
-        yield file
-
-
-@contextmanager
-def answers_to(output: str | None, format: str, k: int, classes: NDArray) -> Iterator[Writer]:
+def answers_to(
+    output: str | None, format: str, k: int, classes: NDArray, beside: Sequence[str] = ()
+) -> Iterator[Writer]:
     """Give a function that writes answers; files appear when all answers are written.
 
     Parameters
@@ -83,20 +74,22 @@ def answers_to(output: str | None, format: str, k: int, classes: NDArray) -> Ite
         Answers of a row.
     classes : array
         All labels, to be checked against what the format can hold.
+    beside : sequence of str
+        Names of the columns that come before the answers.
     """
     if format == "tsv":
         _check_tsv(classes)
     with written(output) as file:
         if format == "parquet":
-            with _parquet(file, k, classes) as write:
+            with _parquet(file, k, classes, beside) as write:
                 yield write
             return
         if format == "csv":
-            file.write(_joined(_header(k), ","))
+            file.write(_joined([*beside, *_header(k)], ","))
         encode = {"tsv": _tsv, "csv": _csv, "jsonl": _jsonl}[format]
 
-        def write(labels: NDArray, scores: NDArray) -> None:
-            file.write(encode(labels, scores))
+        def write(answers: Answers) -> None:
+            file.write(encode(answers))
             file.flush()
 
         yield write
@@ -113,11 +106,15 @@ def table_lines(header: Sequence[str], columns: Sequence[NDArray], format: str) 
 
 def _check_tsv(labels: NDArray) -> None:
     for label in labels.tolist() if labels.dtype.kind in "OU" else ():
-        if any(character in str(label) for character in "\t\r\n"):
-            raise LocoleError(
-                f"label {label!r} has a tab or the end of a line in it, which TSV cannot hold: take "
-                "another format, such as jsonl."
-            )
+        _check_field("label", str(label))
+
+
+def _check_field(what: str, text: str) -> None:
+    if any(character in text for character in "\t\r\n"):
+        raise LocoleError(
+            f"{what} {text!r:.60} has a tab or the end of a line in it, which TSV cannot hold: take "
+            "another format, such as jsonl."
+        )
 
 
 def _header(k: int) -> list[str]:
@@ -131,42 +128,54 @@ def _cells(values: NDArray) -> list[Any]:
     return values.tolist()
 
 
-def _rows(labels: NDArray, scores: NDArray) -> Iterator[list[Any]]:
+def _rows(answers: Answers) -> Iterator[tuple[Any, ...]]:
+    labels, scores = answers.labels, answers.scores
     columns = [
         _cells(part[:, place]) for place in range(labels.shape[1]) for part in (labels, scores)
     ]
-    return map(list, zip(*columns, strict=True))
+    return zip(*answers.beside.values(), *columns, strict=True)
 
 
 def _joined(cells: Sequence[Any], delimiter: str) -> bytes:
-    if delimiter == "\t":
-        return ("\t".join(map(str, cells)) + "\n").encode()
-    line = io.StringIO()
-    csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(cells)
-    return line.getvalue().encode()
+    texts = map(str, cells) if delimiter == "\t" else map(_csv_field, cells)
+    return (delimiter.join(texts) + "\n").encode()
 
 
-def _tsv(labels: NDArray, scores: NDArray) -> bytes:
-    return b"".join(_joined(row, "\t") for row in _rows(labels, scores))
+def _csv_field(cell: Any) -> str:
+    """Field of a CSV file; Python's own writer would leave a lone CR without quotes."""
+    text = str(cell)
+    if text and not any(character in text for character in ',"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'
 
 
-def _csv(labels: NDArray, scores: NDArray) -> bytes:
-    lines = io.StringIO()
-    csv.writer(lines, lineterminator="\n").writerows(_rows(labels, scores))
-    return lines.getvalue().encode()
+def _tsv(answers: Answers) -> bytes:
+    for what, texts in answers.beside.items():
+        for text in texts:
+            _check_field(what, text)
+    return b"".join(_joined(row, "\t") for row in _rows(answers))
 
 
-def _jsonl(labels: NDArray, scores: NDArray) -> bytes:
+def _csv(answers: Answers) -> bytes:
+    return b"".join(_joined(row, ",") for row in _rows(answers))
+
+
+def _jsonl(answers: Answers) -> bytes:
     lines = []
+    beside = list(zip(*answers.beside.values(), strict=True))
     # Through text, so that 0.1 in float32 does not become 0.10000000149.
-    for names, values in zip(labels.tolist(), scores.astype(np.float32), strict=True):
-        row = {"labels": names, "scores": [float(str(value)) for value in values]}
+    scores = answers.scores.astype(np.float32)
+    for i, (names, values) in enumerate(zip(answers.labels.tolist(), scores, strict=True)):
+        row: dict[str, Any] = dict(zip(answers.beside, beside[i] if beside else (), strict=True))
+        row |= {"labels": names, "scores": [float(str(value)) for value in values]}
+        if answers.is_empty is not None and answers.is_empty[i]:
+            row["empty"] = True
         lines.append(json.dumps(row, ensure_ascii=False) + "\n")
     return "".join(lines).encode()
 
 
 @contextmanager
-def _parquet(file: BinaryIO, k: int, classes: NDArray) -> Iterator[Writer]:
+def _parquet(file: BinaryIO, k: int, classes: NDArray, beside: Sequence[str]) -> Iterator[Writer]:
     try:
         import pyarrow
         from pyarrow import parquet
@@ -175,18 +184,17 @@ def _parquet(file: BinaryIO, k: int, classes: NDArray) -> Iterator[Writer]:
             "Parquet needs the package pyarrow: pip install locole[parquet]"
         ) from error
     is_number = classes.dtype.kind in "iu"
-    kinds = [pyarrow.int64() if is_number else pyarrow.string(), pyarrow.float32()]
-    schema = pyarrow.schema(list(zip(_header(k), kinds * k, strict=True)))
+    kinds = [pyarrow.string()] * len(beside)
+    kinds += [pyarrow.int64() if is_number else pyarrow.string(), pyarrow.float32()] * k
+    schema = pyarrow.schema(list(zip([*beside, *_header(k)], kinds, strict=True)))
 
-    def write(labels: NDArray, scores: NDArray) -> None:
-        columns = []
+    def write(answers: Answers) -> None:
+        columns: list[Any] = list(answers.beside.values())
         for place in range(k):
-            names = labels[:, place]
+            names = answers.labels[:, place]
             columns += [names.tolist() if is_number else as_texts(names).tolist()]
-            columns += [scores[:, place].astype(np.float32)]
-        arrays = [
-            pyarrow.array(column, kind) for column, kind in zip(columns, kinds * k, strict=True)
-        ]
+            columns += [answers.scores[:, place].astype(np.float32)]
+        arrays = [pyarrow.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
         writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
     with parquet.ParquetWriter(file, schema) as writer:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from locole._version import __version__
 from locole.cli.compiling import told_of_compiling
 from locole.cli.process import as_a_process, drop_output, one_line
+from locole.cli.reading import with_reading_options
 from locole.exceptions import LocoleError
 
 __all__ = ["VERBS", "main", "make_app"]
@@ -110,8 +112,20 @@ def make_app() -> typer.Typer:
         examples = "\n".join(f"  {line}" for line in module.EXAMPLES)
         # \b keeps the lines of a paragraph apart.
         text = f"{docs}\n\n\b\nExamples:\n{examples}"
-        app.command(verb, help=text, short_help=docs.split("\n")[0])(_guarded(function))
+        add = app.command(verb, cls=_Command, help=text, short_help=docs.split("\n")[0])
+        add(_guarded(with_reading_options(function)))
     return app
+
+
+class _Command(TyperCommand):
+    """Command of which an option that has one value may be given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for parameter in given:
+            if given.count(parameter) > 1 and not parameter.multiple:
+                raise LocoleError(f"{parameter.opts[0]} is given twice: give it once.")
+        return super().parse_args(ctx, args)
 
 
 def _print_version(wanted: bool) -> None:

@@ -38,8 +38,8 @@ def demo(
     from locole.cli.places import check_file_place
 
     check_file_place(html)
-    from locole.cli.answers import written
     from locole.cli.cities import run_demo
+    from locole.cli.outputs import written
     from locole.cli.page import render
     from locole.cli.show import print_json
     from locole.cli.steps import Steps

@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import (
-    Format,
-    Jobs,
-    Json,
-    LabelColumn,
-    ModelPath,
-    Reading,
-    TextColumn,
-    ZeroBased,
-)
+from locole.cli.options import Jobs, Json, LabelColumn, ModelPath
+from locole.cli.reading import Reading, column_of
 
 if TYPE_CHECKING:
     from locole.cli.evaluation import Predictions
@@ -39,17 +31,16 @@ def evaluate(
         str | None, typer.Option(help="Write figures of every label to this .tsv or .csv file.")
     ] = None,
     worst: Annotated[int, typer.Option(help="Labels with most mistakes to show.")] = 5,
-    format: Format = "auto",
-    text_column: TextColumn = None,
     label_column: LabelColumn = None,
-    zero_based: ZeroBased = None,
+    reading: Reading = Reading(),  # noqa: B008 - it does not change
     jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
     """Measure a model on a file with labels.
 
     Prints accuracy, how often the label is among the first k, precision, recall and F1, and the labels
-    with most mistakes with what they were taken for. Rows whose label the model has never seen count
+    with most mistakes with what they were taken for. Columns of tables are by default those of the
+    training file. Rows whose label the model has never seen count
     as mistakes, and their number is printed.
     """
     from locole.cli.places import check_file_place, check_readable
@@ -65,7 +56,7 @@ def evaluate(
         raise LocoleError(f"--worst must not be negative, but is {worst}.")
     kind = None if report is None else _report_format(report)
     loaded, notes = open_model(model, jobs=jobs)
-    reading = Reading.of(format, text_column, label_column, zero_based)
+    reading = reading._replace(label=column_of(label_column))
     predictions = predict_file(loaded, test, reading, notes=notes, k=k)
     figures, mistakes = measure(predictions, loaded), worst_labels(predictions, worst)
     if report is not None:
@@ -87,7 +78,8 @@ def _report_format(report: str) -> str:
 
 
 def _write_report(predictions: Predictions, report: str, kind: str) -> None:
-    from locole.cli.answers import table_lines, written
+    from locole.cli.answers import table_lines
+    from locole.cli.outputs import written
     from locole.metrics import per_label_report
 
     columns = per_label_report(predictions.true, predictions.best[:, 0])

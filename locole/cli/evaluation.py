@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from locole import metrics
 from locole.cli.examples import as_texts, batches
-from locole.cli.options import Reading
+from locole.cli.reading import Reading
 from locole.exceptions import LocoleError
 
 __all__ = ["Predictions", "measure", "predict_file", "worst_labels"]
@@ -48,11 +48,11 @@ def predict_file(
         notes=notes,
         doing=f"testing on {path}",
     )
-    for features, labels in rows:
+    for batch in rows:
         start = time.perf_counter()
-        best.append(model.predict_topk(features, k=k)[0])
+        best.append(model.predict_topk(batch.features, k=k)[0])
         seconds += time.perf_counter() - start
-        true.append(labels)
+        true.append(batch.labels)
     if not true:
         raise LocoleError(f"{path} has no rows: is it the right file?")
     y, labels = np.concatenate(true), np.concatenate(best)

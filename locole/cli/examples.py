@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from locole.cli.options import Reading
-from locole.datasets import Examples, iter_examples, iter_libsvm, load_libsvm, read_examples
+from locole.cli.outputs import kept_bad_rows
+from locole.cli.reading import Reading
+from locole.datasets import iter_examples, iter_libsvm, load_libsvm, load_texts, read_examples
+from locole.datasets.delimited import TextColumns
 from locole.datasets.files import format_of
+from locole.datasets.tables import iter_records, labels_of
 from locole.exceptions import LocoleError
 from locole.io import read_manifest
 from locole.models import load
@@ -21,6 +24,7 @@ from locole.parallel.progress import track
 
 __all__ = [
     "FIRST_INDEX",
+    "Batch",
     "as_texts",
     "batches",
     "n_features_of",
@@ -29,28 +33,67 @@ __all__ = [
     "takes_texts",
 ]
 
+# Formats of rows that are no texts.
+NUMBERS = ("libsvm", "xmc", "npz")
 #: Note in a model's manifest: what its training file called the first feature.
 FIRST_INDEX = "libsvm_first_index"
 # Bytes from which the number of rows of a file is estimated.
 _SAMPLE_BYTES = 1 << 16
 
 
-def read_training(path: str, reading: Reading) -> tuple[Examples, dict[str, str]]:
+class Batch(NamedTuple):
+    """Rows of a file."""
+
+    features: csr_matrix | list[str]
+    """Numbers, or texts."""
+    labels: NDArray | None
+    ids: list[str] | None = None
+    """What names the rows, if a column of it was asked for."""
+
+    def __len__(self) -> int:
+        return len(self.features) if isinstance(self.features, list) else self.features.shape[0]
+
+    @property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """Which texts have nothing but blanks; False for numbers."""
+        if not isinstance(self.features, list):
+            return np.zeros(len(self), dtype=bool)
+        return np.array([not text.strip() for text in self.features])
+
+
+def read_training(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
     """All rows of a training file, and notes on the file that prediction will need."""
-    if format_of(path, reading.format) != "libsvm":
-        rows = read_examples(path, format=reading.format, text=reading.text, label=reading.label)
-        return rows, {}
-    labels: Any = reading.labels
+    kind = format_of(path, reading.format)
+    if kind == "libsvm":
+        return _read_libsvm(path, reading)
+    if kind in NUMBERS:
+        return Batch(*read_examples(path, format=kind)), {}
+    check_labelled(kind, path)
+    with kept_bad_rows(reading.bad_rows) as bad:
+        texts, labels = load_texts(
+            path,
+            text=reading.text,
+            label=reading.label,
+            format=kind,
+            delimiter=reading.delimiter,
+            encoding=reading.encoding or "utf-8",
+            bad=bad,
+        )
+    return Batch(texts, labels), reading.notes(kind)
+
+
+def _read_libsvm(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
+    labels: Any = reading.labels or "auto"
     if reading.zero_based is not None:
         X, y = load_libsvm(path, zero_based=reading.zero_based, labels=labels)
-        return Examples(X, y), {FIRST_INDEX: "0" if reading.zero_based else "1"}
+        return Batch(X, y), {FIRST_INDEX: "0" if reading.zero_based else "1"}
     # A column for index 0, which is taken out again where it is empty: so the file tells its base.
     X, y = load_libsvm(path, zero_based=True, labels=labels)
     first = 0 if X.indices.size == 0 or X.indices.min() == 0 else 1
     if first:
         X.indices -= 1
         X = csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], X.shape[1] - 1))
-    return Examples(X, y), {FIRST_INDEX: str(first)}
+    return Batch(X, y), {FIRST_INDEX: str(first)}
 
 
 def open_model(path: str, *, jobs: int) -> tuple[Any, dict[str, str]]:
@@ -81,7 +124,7 @@ def batches(
     labelled: bool,
     notes: dict[str, str],
     doing: str,
-) -> Iterator[Examples]:
+) -> Iterator[Batch]:
     """Batches of rows of a file, checked to be of the kind that the model takes.
 
     Parameters
@@ -106,27 +149,59 @@ def batches(
     if path == "-" and kind == "auto":
         kind = "txt" if wants_texts else "libsvm"
     kind = format_of(path, kind)
-    if wants_texts is (kind in ("libsvm", "xmc", "npz")):
+    if wants_texts is (kind in NUMBERS):
         takes, has = ("texts", "numbers") if wants_texts else ("numbers", "texts")
         raise LocoleError(f"{path} has {has} but the model takes {takes}: is it the right file?")
+    reading.check(kind, path)
+    rows: Iterator[Batch]
     if kind == "libsvm":
         rows = _libsvm(path, model, reading, batch_rows, labelled, notes)
-    else:
-        rows = iter_examples(
+    elif kind in NUMBERS:
+        parts = iter_examples(
             path,
             batch_rows=batch_rows,
             format=kind,
-            text=reading.text,
-            label=reading.label,
             labelled=labelled,
             n_features=n_features_of(model),
         )
-    return track(rows, doing, total=_estimated_rows(path), unit="rows", size=_n_rows)
+        rows = (Batch(*part) for part in parts)
+    else:
+        if labelled:
+            check_labelled(kind, path)
+        completed = reading.completed(notes, kind, labelled=labelled)
+        rows = _texts(path, kind, completed, batch_rows, labelled)
+    return track(rows, doing, total=_estimated_rows(path), unit="rows", size=len)
+
+
+def check_labelled(kind: str, path: str) -> None:
+    """Refuse texts alone where labels are needed."""
+    if kind == "txt":
+        raise LocoleError(
+            f"{path}: a file of texts alone has no labels: take .tsv, label tab text, or .csv."
+        )
+
+
+def _texts(
+    path: str, kind: str, reading: Reading, batch_rows: int, labelled: bool
+) -> Iterator[Batch]:
+    columns = TextColumns(reading.text, reading.label, labelled, reading.id, reading.delimiter)
+    with kept_bad_rows(reading.bad_rows) as bad:
+        parts = iter_records(
+            path,
+            columns,
+            format=kind,
+            encoding=reading.encoding or "utf-8",
+            batch_rows=batch_rows,
+            bad=bad,
+        )
+        for part in parts:
+            ids = None if reading.id is None else [str(record.id) for record in part]
+            yield Batch([record.text for record in part], labels_of(part), ids)
 
 
 def _libsvm(
     path: str, model: Any, reading: Reading, batch_rows: int, labelled: bool, notes: dict[str, str]
-) -> Iterator[Examples]:
+) -> Iterator[Batch]:
     zero_based: Any = reading.zero_based
     if zero_based is None:
         # A model that was trained in Python has no note.
@@ -142,11 +217,7 @@ def _libsvm(
         labels=labels,
         unknown="drop",
     )
-    return (Examples(X, y) for X, y in parts)
-
-
-def _n_rows(batch: Examples) -> int:
-    return len(batch.features) if isinstance(batch.features, list) else batch.features.shape[0]
+    return (Batch(X, y) for X, y in parts)
 
 
 def _estimated_rows(path: str) -> float | None:

@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import (
-    Address,
-    EngineName,
-    Format,
-    Jobs,
-    Json,
-    LabelColumn,
-    Reading,
-    TextColumn,
-    ZeroBased,
-)
+from locole.cli.options import Address, EngineName, Jobs, Json, LabelColumn
+from locole.cli.reading import Reading, column_of
 
 if TYPE_CHECKING:
     from locole.cli.steps import Steps
@@ -26,6 +17,8 @@ __all__ = ["EXAMPLES", "fit"]
 EXAMPLES = (
     "locole fit train.tsv -o model --test test.tsv",
     "locole fit train.csv -o model --text-column title --label-column category",
+    "locole fit train.csv -o model --text-column title --text-column price --label-column category "
+    "--delimiter , --encoding cp1252 --skip-bad-rows bad.csv --note 'with prices'",
     "locole fit train.svm -o model --embedding kerdock --dim 256 --storage float16",
     "locole fit train.tsv -o model --regressor mlp --set hidden=1024 --set epochs=5",
     "locole fit train.tsv -o model --model centroids",
@@ -78,13 +71,15 @@ def fit(
     jobs: Jobs = -1,
     engine: EngineName = "threads",
     address: Address = None,
-    format: Format = "auto",
-    text_column: TextColumn = None,
     label_column: LabelColumn = None,
-    zero_based: ZeroBased = None,
+    reading: Reading = Reading(),  # noqa: B008 - it does not change
     labels: Annotated[
-        str, typer.Option(help="Labels of LIBSVM files: int, text, or auto, by the first one.")
-    ] = "auto",
+        str | None,
+        typer.Option(help="Labels of LIBSVM files: int, text, or auto, by the first one."),
+    ] = None,
+    note: Annotated[
+        str | None, typer.Option(help="Kept with the model, for inspect to show.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a model that is there.")] = False,
     json: Json = False,
 ) -> None:
@@ -101,7 +96,9 @@ def fit(
     """
     from locole.cli.places import check_model_place, check_readable
 
+    reading = reading._replace(label=column_of(label_column), labels=labels)
     check_readable(train, test)
+    _check_formats(reading, train, test)
     check_model_place(output, force=force)
     from locole.cli.engines import set_engine
     from locole.cli.steps import Steps
@@ -127,9 +124,9 @@ def fit(
     texts = TextOptions(analyzer, min_df, hash_size)
     check_settings(classifier, texts)
     set_engine(classifier, engine, address)
-    reading = Reading.of(format, text_column, label_column, zero_based, labels)
     steps = Steps(quiet=json)
     model, notes = train_model(train, reading, classifier, texts, steps)
+    notes |= {} if note is None else {"note": note}
     n_bytes = _save(model, notes, output, steps)
     figures = None if test is None else _test(model, notes, test, reading, steps)
     if json:
@@ -137,6 +134,14 @@ def fit(
 
         result = {"model": output, "model_bytes": n_bytes, "steps": steps.records}
         print_json(result if figures is None else {**result, "test": figures})
+
+
+def _check_formats(reading: Reading, *paths: str | None) -> None:
+    from locole.datasets.files import format_of
+
+    for path in paths:
+        if path is not None:
+            reading.check(format_of(path, reading.format), path)
 
 
 def _save(model: Any, notes: dict[str, str], output: str, steps: Steps) -> int:

@@ -78,7 +78,10 @@ def _print(found: dict[str, Any]) -> None:
 
     parts, arrays = found.pop("parts"), found.pop("arrays")
     shown = {name.replace("_", " "): value for name, value in found.items()}
-    shown["made by"] = ", ".join(f"{name} {value}" for name, value in found["made_by"].items())
+    made_by = dict(found["made_by"])
+    shown["made by"] = f"locole {made_by.pop('locole', '?')}"
+    # What the model was made of, and what its maker has to say.
+    shown |= {name.replace("_", " "): value for name, value in made_by.items()}
     shown["first labels"] = ", ".join(map(str, found["first_labels"]))
     shown["size"] = size(shown.pop("bytes"))
     if "choice" in shown:

@@ -1,20 +1,22 @@
-"""Options that several verbs share, and how a file is to be read."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
 __all__ = [
     "Address",
+    "Delimiter",
+    "Encoding",
     "EngineName",
     "Format",
     "Jobs",
     "Json",
     "LabelColumn",
     "ModelPath",
-    "Reading",
+    "SkipBadRows",
     "TextColumn",
     "ZeroBased",
 ]
@@ -48,14 +50,33 @@ Format = Annotated[
     ),
 ]
 TextColumn = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--text-column",
-        help="Column of the texts: its name, or its number from 0 if there is no header.",
+        help="Column of the texts: its name, or its number from 0 if there is no header. Several are "
+        "joined. By default as in the training file.",
     ),
 ]
 LabelColumn = Annotated[
     str | None, typer.Option("--label-column", help="Column of the labels, by name or number.")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter", help=r"Character between the fields of TSV and CSV files; \t is a tab."
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of files of texts, such as cp1252. [default: utf-8]"),
+]
+SkipBadRows = Annotated[
+    str | None,
+    typer.Option(
+        "--skip-bad-rows",
+        metavar="FILE",
+        help="Leave out rows of tables that cannot be read, and write them to this file.",
+    ),
 ]
 ZeroBased = Annotated[
     bool | None,
@@ -65,35 +86,3 @@ ZeroBased = Annotated[
         "file, and there 0 if index 0 occurs.",
     ),
 ]
-
-
-class Reading(NamedTuple):
-    """How to read a file."""
-
-    format: str = "auto"
-    text: str | int | None = None
-    label: str | int | None = None
-    zero_based: bool | None = None
-    labels: str = "auto"
-
-    @classmethod
-    def of(
-        cls,
-        format: str,
-        text: str | None,
-        label: str | None,
-        zero_based: bool | None,
-        labels: str = "auto",
-    ) -> Reading:
-        """Take options as they were typed; columns that are numbers are counted from 0.
-
-        Examples
-        --------
-        >>> Reading.of("csv", "1", "city", None)
-        Reading(format='csv', text=1, label='city', zero_based=None, labels='auto')
-        """
-        return cls(format, _column(text), _column(label), zero_based, labels)
-
-
-def _column(name: str | None) -> str | int | None:
-    return int(name) if name is not None and name.isdecimal() and name.isascii() else name

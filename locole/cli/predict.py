@@ -9,17 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from locole.cli.options import (
-    Address,
-    EngineName,
-    Format,
-    Jobs,
-    Json,
-    ModelPath,
-    Reading,
-    TextColumn,
-    ZeroBased,
-)
+from locole.cli.options import Address, EngineName, Jobs, Json, ModelPath
+from locole.cli.reading import Reading, column_of
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -27,6 +18,7 @@ EXAMPLES = (
     "locole predict model new.txt -k 3",
     "cat new.txt | locole predict model -k 1 | cut -f 1",
     "locole predict model test.svm -o answers.csv.gz",
+    "locole predict model test.csv --text-column title --id-column price --with-text -o answers.csv",
 )
 
 
@@ -49,9 +41,13 @@ def predict(
         str | None,
         typer.Option(help="tsv, csv, jsonl or parquet. [default: by the suffix, else tsv]"),
     ] = None,
-    format: Format = "auto",
-    text_column: TextColumn = None,
-    zero_based: ZeroBased = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="Column that names the rows, to stand before the answers.")
+    ] = None,
+    with_text: Annotated[
+        bool, typer.Option("--with-text", help="Put the text of each row before its answers.")
+    ] = False,
+    reading: Reading = Reading(),  # noqa: B008 - it does not change
     batch: Annotated[int, typer.Option(help="Rows that are in memory at a time.")] = 8192,
     jobs: Jobs = -1,
     engine: EngineName = "threads",
@@ -65,97 +61,74 @@ def predict(
 
     Rows come from a file of any format that fit reads, of which labels are skipped, or from standard
     input: a text a line, or LIBSVM lines if the model takes numbers. Any size will do, as rows are
-    read, answered and forgotten in batches. Answers have the order of the rows. TSV has no header and
-    columns label, score, label, score, ...; with --json a summary is printed, and answers need -o.
+    read, answered and forgotten in batches, those of a pipe as they come. Answers have the order of
+    the rows. TSV has no header and columns label, score, label, score, ...; with --json a summary is
+    printed, and answers need -o. Columns of tables are by default those of the training file. Empty
+    texts are answered by how frequent labels are, and counted.
 
     For a folder, every file in it gets a file of answers, by default Parquet, in the folder that -o
     names; files are answered side by side, with --engine ray on all nodes of a Ray cluster.
     """
     from locole.cli.places import check_readable
+    from locole.cli.show import print_json, say, warn
 
-    if not os.path.isdir(file):
+    is_folder = os.path.isdir(file)
+    if not is_folder:
         check_readable(file)
-    from locole.cli.answers import answers_to
+        _check_single(engine, address, output, resume=resume, json=json)
+    reading = reading._replace(id=column_of(id_column))
     from locole.cli.answers import output_format as format_of_output
-    from locole.cli.examples import batches, open_model
-    from locole.cli.show import print_json, say
+    from locole.cli.examples import open_model
+    from locole.cli.shards import Shard, ShardSettings, answer_shard, answer_shards, shards_of
     from locole.decoders.choose import checked_k
-    from locole.exceptions import LocoleError
+    from locole.parallel import make_engine
 
-    if os.path.isdir(file):
-        reading = Reading.of(format, text_column, None, zero_based)
-        figures = _predict_folder(
-            model, file, k, output, output_format, reading, batch, jobs, engine, address, resume
-        )
-        if json:
-            print_json(figures)
-        else:
-            say(f"{output}: {figures['rows']:,} rows in {figures['seconds']:.1f} s")
-        return
-    if engine != "threads" or address is not None or resume:
-        raise LocoleError("--engine, --address and --resume are for a folder of files: give one.")
-    if json and output in (None, "-"):
-        raise LocoleError("--json needs -o; for answers in JSON take --output-format jsonl.")
-    kind = format_of_output(output, output_format)
-    loaded, notes = open_model(model, jobs=jobs)
-    classes = loaded.classes_
-    k = min(5, len(classes)) if k is None else checked_k(k, len(classes))
-    reading = Reading.of(format, text_column, None, zero_based)
-    if file == "-" and sys.stdin.isatty():
-        say("type a row and press Enter; Ctrl-D ends")
-        batch = 1
-    rows = batches(
-        file, loaded, reading, batch_rows=batch, labelled=False, notes=notes, doing="predicting"
-    )
-    n_rows, start = 0, time.perf_counter()
-    with answers_to(output, kind, k, classes) as write:
-        for features, _ in rows:
-            labels, scores = loaded.predict_topk(features, k=k)
-            write(labels, scores)
-            n_rows += len(labels)
+    where = make_engine(engine, address=address)
+    kind = (output_format or "parquet") if is_folder else format_of_output(output, output_format)
+    # Files of a folder are side by side, not rows.
+    loaded, notes = open_model(model, jobs=1 if is_folder else jobs)
+    n_classes = len(loaded.classes_)
+    k = min(5, n_classes) if k is None else checked_k(k, n_classes)
+    _check_beside(loaded, reading, with_text=with_text, is_folder=is_folder)
+    settings = ShardSettings(loaded, notes, reading, k, kind, batch, with_text)
+    figures: dict[str, Any] = {"output": output, "format": kind, "k": k}
+    start = time.perf_counter()
+    if is_folder:
+        shards = shards_of(file, output, kind, resume=resume)
+        figures["files"] = len(shards)
+        n_rows, n_empty = answer_shards(settings, shards, where, n_jobs=jobs)
+    else:
+        if file == "-" and sys.stdin.isatty():
+            say("type a row and press Enter; Ctrl-D ends")
+        n_rows, n_empty = answer_shard(settings, Shard(file, output))
     seconds = time.perf_counter() - start
+    if n_empty:
+        warn(
+            f"{n_empty:,} of {n_rows:,} texts are empty: they are answered by how frequent labels are."
+        )
     if json:
-        figures = {"rows": n_rows, "seconds": seconds, "rows_per_s": n_rows / max(seconds, 1e-9)}
-        print_json({"output": output, "format": kind, "k": k, **figures})
+        figures |= {"rows": n_rows, "empty_rows": n_empty, "seconds": seconds}
+        print_json({**figures, "rows_per_s": n_rows / max(seconds, 1e-9)})
     elif output not in (None, "-"):
         say(f"{output}: {n_rows:,} rows in {seconds:.1f} s")
 
 
-def _predict_folder(
-    model: str,
-    folder: str,
-    k: int | None,
-    output: str | None,
-    output_format: str | None,
-    reading: Reading,
-    batch: int,
-    jobs: int,
-    engine: str,
-    address: str | None,
-    resume: bool,
-) -> dict[str, Any]:
-    from locole.cli.examples import open_model
-    from locole.cli.shards import ShardSettings, answer_shards, shards_of
-    from locole.decoders.choose import checked_k
-    from locole.parallel import make_engine
+def _check_single(
+    engine: str, address: str | None, output: str | None, *, resume: bool, json: bool
+) -> None:
+    from locole.exceptions import LocoleError
 
-    kind = output_format or "parquet"
-    where = make_engine(engine, address=address)
-    loaded, notes = open_model(model, jobs=1)  # files are side by side, not rows
-    n_classes = len(loaded.classes_)
-    k = min(5, n_classes) if k is None else checked_k(k, n_classes)
-    shards = shards_of(folder, output, kind, resume=resume)
-    start = time.perf_counter()
-    settings = ShardSettings(loaded, notes, reading, k, kind, batch)
-    rows = answer_shards(settings, shards, where, n_jobs=jobs)
-    seconds = time.perf_counter() - start
-    total = sum(rows.values())
-    return {
-        "output": output,
-        "format": kind,
-        "k": k,
-        "files": len(rows),
-        "rows": total,
-        "seconds": seconds,
-        "rows_per_s": total / max(seconds, 1e-9),
-    }
+    if engine != "threads" or address is not None or resume:
+        raise LocoleError("--engine, --address and --resume are for a folder of files: give one.")
+    if json and output in (None, "-"):
+        raise LocoleError("--json needs -o; for answers in JSON take --output-format jsonl.")
+
+
+def _check_beside(model: Any, reading: Reading, *, with_text: bool, is_folder: bool) -> None:
+    from locole.cli.examples import takes_texts
+    from locole.exceptions import LocoleError
+
+    if with_text and not takes_texts(model):
+        raise LocoleError("--with-text is for models of texts, not of numbers: leave it out.")
+    if is_folder and reading.bad_rows is not None:
+        raise LocoleError("--skip-bad-rows is for a single file: leave it out.")

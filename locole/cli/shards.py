@@ -1,4 +1,4 @@
-"""Answers for a folder of files, a file of answers for each, on the cores of one machine or many."""
+"""Answers to the rows of a file, or of a folder of files, on the cores of one machine or many."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from locole.cli.answers import FORMATS, answers_to
+from locole.cli.answers import FORMATS, Answers, answers_to
 from locole.cli.examples import batches
-from locole.cli.options import Reading
+from locole.cli.reading import Reading
 from locole.datasets.sources import suffix_of
 from locole.exceptions import LocoleError
 from locole.parallel import Engine
@@ -26,13 +26,21 @@ class ShardSettings(NamedTuple):
     k: int
     format: str
     batch_rows: int
+    with_text: bool = False
 
 
 class Shard(NamedTuple):
-    """A file of rows and the file for its answers."""
+    """A file of rows and the file for its answers; None is standard output."""
 
     rows: str
-    answers: str
+    answers: str | None
+
+
+class Answered(NamedTuple):
+    """How many rows were answered, and how many of them were empty."""
+
+    rows: int = 0
+    empty: int = 0
 
 
 def shards_of(folder: str, output: str | None, format: str, *, resume: bool) -> list[Shard]:
@@ -66,7 +74,7 @@ def shards_of(folder: str, output: str | None, format: str, *, resume: bool) -> 
     if len({shard.answers for shard in shards}) < len(shards):
         raise LocoleError(f"{folder} has files that differ in their suffix only: rename them.")
     target.mkdir(parents=True, exist_ok=True)
-    left = [shard for shard in shards if not os.path.exists(shard.answers)]
+    left = [shard for shard in shards if not os.path.exists(str(shard.answers))]
     if len(left) < len(shards) and not resume:
         raise LocoleError(f"there are answers in {output}: take another folder, or --resume.")
     return left
@@ -81,23 +89,21 @@ def _answers(name: str, format: str) -> str:
 
 def answer_shards(
     settings: ShardSettings, shards: list[Shard], engine: Engine, *, n_jobs: int | None
-) -> dict[str, int]:
-    """Answer all shards; return the number of rows of each.
+) -> Answered:
+    """Answer all shards; return the number of their rows.
 
     Each file of answers appears when it is complete, so what is there after an interruption can be
     kept.
     """
-    rows = {}
     found = engine.map(
         answer_shard, shards, shared=settings, n_jobs=n_jobs, description="predicting"
     )
     with closing(cast(Any, found)):
-        for place, n_rows in found:
-            rows[shards[place].rows] = n_rows
-    return {shard.rows: rows[shard.rows] for shard in shards}
+        counts = [count for _, count in found]
+    return Answered(sum(c.rows for c in counts), sum(c.empty for c in counts))
 
 
-def answer_shard(settings: ShardSettings, shard: Shard) -> int:
+def answer_shard(settings: ShardSettings, shard: Shard) -> Answered:
     """Answer the rows of one file; return their number."""
     parts = batches(
         shard.rows,
@@ -106,12 +112,18 @@ def answer_shard(settings: ShardSettings, shard: Shard) -> int:
         batch_rows=settings.batch_rows,
         labelled=False,
         notes=settings.notes,
-        doing=shard.rows,
+        doing="predicting",
     )
-    n_rows = 0
-    with answers_to(shard.answers, settings.format, settings.k, settings.model.classes_) as write:
-        for features, _ in parts:
-            labels, scores = settings.model.predict_topk(features, k=settings.k)
-            write(labels, scores)
-            n_rows += len(labels)
-    return n_rows
+    beside = ["id"] if settings.reading.id is not None else []
+    beside += ["text"] if settings.with_text else []
+    n_rows = n_empty = 0
+    classes = settings.model.classes_
+    with answers_to(shard.answers, settings.format, settings.k, classes, beside) as write:
+        for batch in parts:
+            labels, scores = settings.model.predict_topk(batch.features, k=settings.k)
+            columns: dict[str, Any] = {"id": batch.ids, "text": batch.features}
+            shown = {name: columns[name] for name in beside}
+            write(Answers(labels, scores, shown, batch.is_empty))
+            n_rows += len(batch)
+            n_empty += int(batch.is_empty.sum())
+    return Answered(n_rows, n_empty)

@@ -8,12 +8,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["amount", "print_json", "print_pairs", "print_table", "say", "size"]
+__all__ = ["amount", "print_json", "print_pairs", "print_table", "say", "size", "warn"]
 
 
 def say(message: str) -> None:
     """Tell on standard error what happens, which leaves standard output to results."""
     print(message, file=sys.stderr, flush=True)
+
+
+def warn(message: str) -> None:
+    """Say on standard error what may be wrong."""
+    from locole.cli.process import one_line
+
+    say(f"locole: warning: {one_line(message)}")
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -91,7 +98,8 @@ def amount(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return str(value)
+    # What a model says must not steer the terminal.
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in str(value))
 
 
 def size(n_bytes: float | None) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, overload
 
 from sklearn.base import clone
 
 from locole.classifier import LocoleClassifier
 from locole.cli.examples import read_training
-from locole.cli.options import Reading
+from locole.cli.reading import Reading
 from locole.cli.settings import parameters
-from locole.cli.show import amount
+from locole.cli.show import amount, warn
 from locole.cli.steps import Steps
 from locole.exceptions import LocoleError
 from locole.io import all_parts
@@ -145,13 +147,18 @@ def train_model(
         For the manifest.
     """
     with steps.run("read", f"reading {path}") as record:
-        (rows, labels), notes = read_training(path, reading)
+        batch, notes = read_training(path, reading)
+        rows, labels, _ = batch
         counts = _counts(rows, labels)
         record.update(counts)
         record["summary"] = ", ".join(f"{n:,} {what}" for what, n in counts.items())
+    if batch.is_empty.any():
+        warn(
+            f"{batch.is_empty.sum():,} of {len(batch):,} texts are empty: they say nothing of labels."
+        )
     if not isinstance(rows, list):
         _train(classifier, rows, labels, steps)
-        return classifier, notes
+        return classifier, notes | _provenance(path, classifier)
     features = TextFeatures(texts.analyzer, min_df=texts.min_df, n_features=texts.n_features)
     with steps.run("vectorise", "vectorising") as record:
         X = features.fit_transform(_Shown(rows, "vectorising"))
@@ -161,7 +168,17 @@ def train_model(
     model = TextClassifier(clone(features), clone(classifier))
     _train(classifier, X, labels, steps)
     model.features_, model.classifier_ = features, classifier
-    return model, notes
+    return model, notes | _provenance(path, classifier)
+
+
+def _provenance(path: str, classifier: Any) -> dict[str, str]:
+    """When and of what a model was made, and how good it was on its validation rows."""
+    notes = {"date": datetime.now(UTC).isoformat(timespec="seconds")}
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            notes["data_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    accuracy = getattr(classifier, "choice_", {}).get("accuracy")
+    return notes if accuracy is None else {**notes, "validation_accuracy": f"{accuracy:.4f}"}
 
 
 def _train(classifier: Any, X: Any, y: Any, steps: Steps) -> None:

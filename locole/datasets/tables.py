@@ -26,7 +26,7 @@ from locole.datasets.parquet import parquet_records
 from locole.datasets.sources import PathLike, Source, decoded_lines, shown, suffix_of
 from locole.exceptions import LocoleError
 
-__all__ = ["TEXT_SUFFIXES", "iter_records", "iter_texts", "load_texts"]
+__all__ = ["TEXT_SUFFIXES", "iter_records", "iter_texts", "labels_of", "load_texts"]
 
 Labels = NDArray[np.object_]
 
@@ -52,6 +52,7 @@ def load_texts(
     format: str = "auto",
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    bad: BadRow | None = None,
 ) -> tuple[list[str], Labels | None]:
     r"""Read all texts of a file, and their labels.
 
@@ -72,6 +73,8 @@ def load_texts(
         and tab the header has.
     encoding : str
         Of all formats but Parquet.
+    bad : function, optional
+        Called with each row of a table that cannot be read and the error, instead of raising it.
 
     Returns
     -------
@@ -96,7 +99,7 @@ def load_texts(
     # Labels repeat: one string for each keeps them small.
     known: dict[str, str] = {}
     columns = TextColumns(text, label, labelled, delimiter=delimiter)
-    for part in iter_records(path, columns, format=format, encoding=encoding):
+    for part in iter_records(path, columns, format=format, encoding=encoding, bad=bad):
         require_room(_MARGIN_BYTES, shown(path))
         texts += [record.text for record in part]
         labels += [known.setdefault(r.label, r.label) for r in part if r.label is not None]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import warnings
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ import locole
 from locole import LocoleClassifier
 from locole.cli.app import main
 from locole.cli.examples import FIRST_INDEX, read_training
-from locole.cli.options import Reading
+from locole.cli.reading import Reading
 from locole.datasets import load_libsvm, load_texts, read_examples
 from locole.io import read_manifest
 from locole.text import TextClassifier, TextFeatures
@@ -166,7 +169,7 @@ def test_a_file_tells_its_base_as_the_library_finds_it(tmp_path_factory, rows):
     path.write_text(
         "".join("1 " + " ".join(f"{k}:{v}" for k, v in sorted(row.items())) + "\n" for row in rows)
     )
-    (X, y), notes = read_training(str(path), Reading())
+    (X, y, _), notes = read_training(str(path), Reading())
     expected, labels = load_libsvm(path)
     assert X.shape == expected.shape
     assert (expected != X).nnz == 0
@@ -179,13 +182,13 @@ def test_a_file_tells_its_base_as_the_library_finds_it(tmp_path_factory, rows):
 def test_a_base_that_is_given(tmp_path):
     path = tmp_path / "some.svm"
     path.write_text("1 1:2 3:1\n2 2:1\n")
-    (X, _), notes = read_training(str(path), Reading(zero_based=True))
+    (X, _, _), notes = read_training(str(path), Reading(zero_based=True))
     assert X.shape == (2, 4)
     assert notes == {FIRST_INDEX: "0"}
 
 
 def test_texts_have_no_notes(folder):
-    (texts, labels), notes = read_training("train.tsv", Reading())
+    (texts, labels, _), notes = read_training("train.tsv", Reading())
     expected = read_examples("train.tsv")
     assert texts == expected.features
     assert labels.tolist() == expected.labels.tolist()
@@ -241,3 +244,56 @@ def test_standard_input(shell, folder):
     done = shell("locole fit - --format tsv -o model < train.tsv")
     assert done.code == 0, done.err
     assert main(["inspect", "model"]) == 0
+
+
+def test_what_the_model_is_made_of_is_kept_with_it(run, folder):
+    assert run("fit", "train.tsv", "-o", "m", "--note", "first\x1b[31m try").code == 0
+    notes = read_manifest("m").made_by
+    assert notes["data_sha256"] == hashlib.sha256((folder / "train.tsv").read_bytes()).hexdigest()
+    assert abs(datetime.fromisoformat(notes["date"]) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert notes["note"] == "first\x1b[31m try"
+    shown = run("inspect", "m").out
+    assert re.search(rf"^data sha256 +{notes['data_sha256']}$", shown, re.MULTILINE)
+    assert re.search(r"^note +first\\x1b\[31m try$", shown, re.MULTILINE)
+    assert run("inspect", "m", "--json").json["made_by"] == notes
+    # Standard input has no hash; an ensemble has validation rows.
+    lines = [f"{i % 30}\t{i % 30} x{i % 7} y{i % 11} z{i}\n" for i in range(1200)]
+    (folder / "many.tsv").write_text("".join(lines))
+    done = run("fit", "many.tsv", "-o", "many")
+    notes, choice = read_manifest("many").made_by, locole.load("many").classifier_.choice_
+    assert notes["validation_accuracy"] == f"{choice['accuracy']:.4f}"
+    # Said once, in words.
+    assert (done.out + done.err).count("% of 120 validation rows are right") == 1
+
+
+def test_an_option_is_given_once(run, folder):
+    done = run("fit", "train.tsv", "-o", "m", "--dim", "8", "--dim", "16")
+    assert done == (2, "", "locole: --dim is given twice: give it once.\n")
+    done = run("fit", "train.tsv", "-o", "m", "--profiles", "--no-profiles")
+    assert "is given twice" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["train.tsv", "--labels", "first"],
+         "train.tsv: --labels is for libsvm, not for tsv: leave it out."),
+        (["train.svm", "--labels", "first"],
+         'labels must be "auto", "int", "text" or None, not \'first\'.'),
+        (["train.svm", "--text-column", "x"],
+         "train.svm: --text-column is for tsv, csv, jsonl, parquet, not for libsvm: leave it out."),
+    ],
+)  # fmt: skip
+def test_options_that_a_file_does_not_have(run, folder, words, line):
+    done = run("fit", *words, "-o", "m")
+    assert done.code == 2
+    assert done.err.splitlines()[-1] == f"locole: {line}"
+
+
+def test_an_id_column_taken_for_labels_is_a_loud_warning(run, folder):
+    (folder / "ids.csv").write_text("id,text\n" + "".join(f"{i},a{i} b\n" for i in range(200)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        done = run("fit", "ids.csv", "-o", "m", "--label-column", "id", "--text-column", "text")
+    assert done.code == 0
+    assert "locole: warning: every label has only one row: is y a column of ids" in done.err

@@ -22,7 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import locole
-from locole.cli.answers import answers_to, output_format, table_lines
+from locole.cli.answers import Answers, answers_to, output_format, table_lines
+from locole.cli.reading import Reading
 from locole.datasets import load_libsvm
 from locole.exceptions import LocoleError
 
@@ -74,7 +75,9 @@ def test_parquet(run, folder, new):
     assert {name: found[name] for name in ("output", "format", "k", "rows")} == {
         "output": "a.parquet", "format": "parquet", "k": 2, "rows": 12,
     }  # fmt: skip
-    assert set(found) == {"output", "format", "k", "rows", "seconds", "rows_per_s"}
+    assert set(found) == {
+        "output", "format", "k", "rows", "empty_rows", "seconds", "rows_per_s"
+    }  # fmt: skip
     table = pq.read_table("a.parquet").to_pydict()
     labels, scores = expected("texts", new, 2)
     assert [list(row) for row in zip(table["label_1"], table["label_2"], strict=True)] == labels
@@ -127,6 +130,163 @@ def test_a_reader_that_has_enough(shell, folder):
 def test_blank_lines_are_texts(run, folder):
     (folder / "blank.txt").write_text("\n\ncat1\n")
     assert len(run("predict", "texts", "blank.txt", "-k", "1").out.splitlines()) == 3
+
+
+# Columns, ids and texts beside the answers, empty texts, bad rows, streams ---------------------
+
+
+@pytest.fixture
+def products(run, folder):
+    """A model of a table whose columns have names of their own."""
+    words = ["--text-column", "title", "--label-column", "category", "-j", "1"]
+    assert run("fit", "train.csv", "-o", "products", *words).code == 0
+    return folder
+
+
+def test_a_model_remembers_its_columns(run, products):
+    given = ["--text-column", "title"]
+    assert run("predict", "products", "new.csv") == run("predict", "products", "new.csv", *given)
+    found = run("evaluate", "products", "test.csv", "--json").json
+    same = run("evaluate", "products", "test.csv", *given, "--label-column", "category", "--json")
+    assert found["accuracy"] == same.json["accuracy"] > 0.9
+    # Other files of named columns have the same names, lines of texts and TSV files none.
+    lines = [json.dumps({"title": "cat1", "category": "cat"})] * 2
+    (products / "some.jsonl").write_text("\n".join(lines))
+    assert run("evaluate", "products", "some.jsonl", "--json").json["accuracy"] == 1
+    assert run("evaluate", "products", "test.tsv", "--json").json["accuracy"] > 0.9
+    assert run("predict", "products", "new.txt").code == 0
+    # What is said comes first.
+    done = run("predict", "products", "new.csv", "--text-column", "body")
+    assert "no column 'body' among 'title'" in done.err
+
+
+def test_a_model_remembers_delimiter_encoding_and_numbers_of_columns(run, folder):
+    rows = [f"{i};caf\xe9 cat {i};C\n{i};caf\xe9 dog {i};D\xfc\n" for i in range(20)]
+    (folder / "table.csv").write_bytes("".join(rows).encode("cp1252"))
+    words = ["--text-column", "1", "--text-column", "0", "--label-column", "2", "--delimiter", ";"]
+    assert run("fit", "table.csv", "-o", "m", *words, "--encoding", "cp1252").code == 0
+    assert set(locole.load("m").classes_) == {"C", "D\xfc"}
+    assert run("evaluate", "m", "table.csv", "--json").json["accuracy"] == 1
+    assert run("predict", "m", "table.csv", "--delimiter", ",").code == 2
+    shown = run("inspect", "m").out
+    assert (
+        '{"format": "csv", "text": [1, 0], "label": 2, "delimiter": ";", "encoding": "cp1252"}'
+        in shown
+    )
+
+
+@pytest.mark.parametrize(
+    "note", ["[]", "7", "{", '{"text": 5}', '{"text": [[]]}', '{"other": "x"}']
+)
+def test_a_note_on_columns_that_is_damaged(note):
+    with pytest.raises(LocoleError, match="how its training file was read is damaged"):
+        Reading().completed({"reading": note}, "csv", labelled=True)
+
+
+def test_ids_and_texts_beside_the_answers(run, products):
+    words = ["predict", "products", "test.csv", "--id-column", "price", "--with-text", "-k", "1"]
+    with open("test.csv", newline="") as file:
+        _, *rows = csv.reader(file)
+    ids, texts = [row[1] for row in rows], [row[2] for row in rows]
+    header, *found = csv.reader(io.StringIO(run(*words, "--output-format", "csv").out))
+    assert header == ["id", "text", "label_1", "score_1"]
+    assert [row[:2] for row in found] == [list(pair) for pair in zip(ids, texts, strict=True)]
+    found = [json.loads(line) for line in run(*words, "--output-format", "jsonl").out.splitlines()]
+    assert [(row["id"], row["text"]) for row in found] == list(zip(ids, texts, strict=True))
+    assert list(found[0]) == ["id", "text", "labels", "scores"]
+    run(*words, "-o", "a.parquet")
+    table = pq.read_table("a.parquet")
+    assert table.column_names == header
+    assert table["id"].to_pylist() == ids
+    lines = run(*words).out.splitlines()
+    assert [line.split("\t")[:2] for line in lines] == [
+        list(p) for p in zip(ids, texts, strict=True)
+    ]
+
+
+def test_texts_that_tsv_cannot_hold(run, folder):
+    (folder / "tabs.txt").write_text("cat1\tdog1\n")
+    done = run("predict", "texts", "tabs.txt", "--with-text")
+    assert done.code == 2
+    assert (
+        "text 'cat1\\tdog1' has a tab or the end of a line in it, which TSV cannot hold" in done.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["texts", "new.txt", "--id-column", "x"], "new.txt: --id-column is for tsv, csv, jsonl"),
+        (["numbers", "test.svm", "--with-text"], "--with-text is for models of texts, not"),
+        (["numbers", "test.svm", "--encoding", "latin-1"], "--encoding is for tsv, csv, jsonl, txt"),
+        (["numbers", "test.svm", "--delimiter", ";"], "--delimiter is for tsv, csv, not for lib"),
+        (["texts", "new.csv", "--text-column", "title", "--zero-based"], "--one-based is for libsvm"),
+        (["texts", "new.csv", "--text-column", "title", "--delimiter", "||"], "must be one character"),
+        (["texts", "new.csv", "--text-column", "title", "--encoding", "x"], "unknown encoding 'x'"),
+        (["texts", "new.csv", "--text-column", "title", "--id-column", "x"], "ids by --id-column"),
+        (["texts", "records", "-o", "out", "--skip-bad-rows", "x"], "--skip-bad-rows is for a single"),
+    ],
+)  # fmt: skip
+def test_options_that_a_file_has_no_use_for(run, folder, words, reason):
+    done = run("predict", *words)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert reason in line
+
+
+def test_empty_texts_are_answered_by_the_prior_and_counted(run, folder):
+    labels = ["a"] * 5 + ["b"] * 10 + ["c"] * 3
+    (folder / "some.tsv").write_text(
+        "".join(f"{name}\t{name}{name} {i % 3}\n" for i, name in enumerate(labels))
+    )
+    run("fit", "some.tsv", "-o", "some")
+    (folder / "blank.txt").write_text("\naa\n  \n")
+    done = run("predict", "some", "blank.txt", "-k", "3", "--output-format", "jsonl")
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert rows[0]["labels"] == rows[2]["labels"] == ["b", "a", "c"]
+    assert [row.get("empty") for row in rows] == [True, None, True]
+    assert done.err == (
+        "locole: warning: 2 of 3 texts are empty: they are answered by how frequent labels are.\n"
+    )
+    assert run("predict", "some", "blank.txt", "-o", "a.tsv", "--json").json["empty_rows"] == 2
+    (folder / "some.tsv").write_text("a\taa\nb\t \na\taaa\nb\tbb\n")
+    done = run("fit", "some.tsv", "-o", "some", "--force")
+    assert "locole: warning: 1 of 4 texts are empty: they say nothing of labels.\n" in done.err
+
+
+def test_bad_rows_are_left_out_counted_and_kept(run, folder):
+    good = (folder / "train.tsv").read_text()
+    (folder / "dirty.tsv").write_text("no tab here\n" + good + " \tno label\n")
+    assert run("fit", "dirty.tsv", "-o", "m").code == 2
+    done = run("fit", "dirty.tsv", "-o", "m", "--skip-bad-rows", "bad.tsv")
+    assert done.code == 0
+    assert (folder / "bad.tsv").read_text() == "no tab here\n \tno label\n"
+    told = (
+        "locole: warning: 2 rows were left out, see bad.tsv; the first: dirty.tsv, line 1: there is"
+    )
+    assert told in done.err
+    found = run("evaluate", "texts", "dirty.tsv", "--skip-bad-rows", "bad.tsv", "--json")
+    assert found.json["rows"] == 300
+    # A row without a label can be answered.
+    done = run("predict", "texts", "dirty.tsv", "--skip-bad-rows", "bad.tsv")
+    assert len(done.out.splitlines()) == 301
+    assert (folder / "bad.tsv").read_text() == "no tab here\n"
+
+
+def test_lines_of_a_pipe_are_answered_as_they_come(folder):
+    for model, line in (("texts", b"cat1\n"), ("numbers", b"0 1:1 5:1\n")):
+        with subprocess.Popen(
+            [sys.executable, "-m", "locole", "predict", model, "-k", "1", "-j", "1"],
+            env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            assert process.stdin is not None
+            assert process.stdout is not None
+            for _ in range(3):
+                process.stdin.write(line)
+                process.stdin.flush()
+                assert len(process.stdout.readline().split(b"\t")) == 2
+            process.stdin.close()
+            assert process.stdout.read() == b""
 
 
 def test_a_model_of_few_labels(run, folder):
@@ -219,7 +379,7 @@ def answers(draw, text):
 def written_by(path: Path, format: str, labels, scores) -> Path:
     with answers_to(str(path), format, labels.shape[1], labels.ravel()) as write:
         for start in range(0, len(labels), 2):
-            write(labels[start : start + 2], scores[start : start + 2])
+            write(Answers(labels[start : start + 2], scores[start : start + 2]))
     return path
 
 
@@ -255,6 +415,14 @@ def test_tsv_holds_labels_without_tabs(tmp_path_factory, pair):
     path = written_by(tmp_path_factory.mktemp("tsv") / "a.tsv", "tsv", *pair)
     rows = [line.split("\t") for line in path.read_bytes().decode().split("\n")[:-1]]
     assert [row[0::2] for row in rows] == pair[0].tolist()
+
+
+def test_csv_holds_a_lone_carriage_return(tmp_path):
+    labels = np.array([["a\rb", "c"], ["", 'd"e']], dtype=object)
+    path = written_by(tmp_path / "a.csv", "csv", labels, np.zeros((2, 2), np.float32))
+    with open(path, newline="", encoding="utf-8") as file:
+        _, *rows = csv.reader(file)
+    assert [row[0::2] for row in rows] == labels.tolist()
 
 
 @pytest.mark.parametrize("bad", ["a\tb", "a\nb", "a\rb"])

@@ -136,8 +136,9 @@ def test_folders_that_make_no_sense_are_refused(tmp_path):
         (["--engine", "ray", "--model", "centroids"], "learns on one machine only"),
     ],
 )
-def test_fit_refuses_before_it_reads(run, words, complaint):
-    code, _, err = run("fit", __file__, "-o", "model", *words)
+def test_fit_refuses_before_it_reads(run, tmp_path, words, complaint):
+    (tmp_path / "no_rows.svm").touch()
+    code, _, err = run("fit", tmp_path / "no_rows.svm", "-o", tmp_path / "model", *words)
     assert code == 2
     assert complaint in err
 

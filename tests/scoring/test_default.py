@@ -141,7 +141,7 @@ def test_it_says_in_one_line_what_it_chose(fitted):
     )
     for name, source in fitted.choice_["sources"].items():
         assert f"{name.replace('_', ' ')} {100 * source['accuracy']:.1f} %" in line
-    assert "; reranking by the nearest training rows puts " in line
+    assert "; reranking by the nearest training rows changes that by " in line
 
 
 def test_the_parts_have_learnt_all_rows(fitted):
