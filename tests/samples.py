@@ -45,6 +45,8 @@ def write_samples(folder: Path) -> None:
         objects = (json.dumps({"text": text, "label": label}) for label, text in rows)
         _write(folder, f"{name}.jsonl", "".join(f"{line}\n" for line in objects))
         _write(folder, f"{name}.svm", svm_lines(rows))
+        (folder / "sets" / "animals").mkdir(parents=True, exist_ok=True)
+        _write(folder, f"sets/animals/{name}.csv", "category,price,title\n" + table)
     texts = [text for _, text in make_rows(12, 3)]
     _write(folder, "new.txt", "".join(f"{text}\n" for text in texts))
     _write(folder, "new.csv", "title\n" + "".join(f"{text}\n" for text in texts))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import Address, EngineName, Json
+from locole.cli.options import Address, EngineName, Json, LabelColumn, TextColumn
+from locole.cli.reading import column_of
 
 if TYPE_CHECKING:
     from locole.experiments.runner import Bench
@@ -20,6 +21,7 @@ EXAMPLES = (
     "locole bench --list",
     "locole bench table2 --quick",
     "locole bench equal_outputs --seeds 1 --dry-run",
+    "locole bench table2 --data sets --text-column title --label-column category --dry-run",
 )
 
 
@@ -40,8 +42,14 @@ def bench(
     ] = "locole_results",
     data: Annotated[
         str | None,
-        typer.Option("--data", envvar="LOCOLE_DATA", help="Folder of data sets: NAME/train.svm …"),
+        typer.Option(
+            "--data",
+            envvar="LOCOLE_DATA",
+            help="Folder of data sets: NAME/train.svm and NAME/test.svm, or .tsv, .csv and others.",
+        ),
     ] = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="Only this data set; may be given again.")
     ] = None,
@@ -88,7 +96,9 @@ def bench(
     from locole.parallel import make_engine
 
     wanted = _narrowed(load_spec(spec), sets, methods, seeds, limit, quick=quick)
-    made = Bench(wanted, out, data=data, quick=quick, threads=jobs, retry=retry)
+    columns = {"text": [column_of(c) for c in text_column or ()], "label": column_of(label_column)}
+    given = {name: value for name, value in columns.items() if value not in (None, [])}
+    made = Bench(wanted, out, data=data, quick=quick, threads=jobs, retry=retry, columns=given)
     if dry_run:
         _show_left(made, json)
     else:
@@ -176,3 +186,11 @@ def _run(made: Bench, at_once: int, engine: Engine | None, json: bool) -> None:
         print_json(figures)
     else:
         print_pairs(figures)
+    _say_how_to_retry(kinds["failed"] + kinds["timeout"])
+
+
+def _say_how_to_retry(n_runs: int) -> None:
+    from locole.cli.show import say
+
+    if n_runs:
+        say(f"{n_runs} runs have no figures: --retry repeats them; so does a change of their data.")

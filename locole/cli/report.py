@@ -13,6 +13,7 @@ __all__ = ["EXAMPLES", "report"]
 EXAMPLES = (
     "locole report records",
     "locole report records --out figures.html --json",
+    "locole report records --latex",
 )
 
 
@@ -23,6 +24,9 @@ def report(
     out: Annotated[str, typer.Option("--out", "-o", help="Page to write.")] = "report.html",
     open_page: Annotated[
         bool, typer.Option("--open", help="Show the page in a browser when it is written.")
+    ] = False,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Write every table as a .tex file, too (booktabs).")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -35,7 +39,7 @@ def report(
     from locole.experiments.records import read
     from locole.experiments.report import write_report
 
-    written = write_report(read(folder), out, folder=folder)
+    written = write_report(read(folder), out, folder=folder, latex=latex)
     if json:
         print_json(written._asdict() | {"page": str(written.page), "files": str(written.files)})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,19 +16,19 @@ from locole import datasets
 from locole.exceptions import LocoleError
 
 __all__ = [
-    "FREE",
     "PAPER",
     "TrainTest",
     "choose_sets",
+    "has_texts",
     "keep",
     "load_set",
     "open_kept",
+    "version_of",
     "where_missing",
 ]
 
-#: The sets of the paper, which the user may have; and those that anybody can have.
+#: The sets of the paper, which the user may have.
 PAPER = ("lshtc1", "dmoz", "odp")
-FREE = ("cve_product", "city_names", "clinc150")
 # Generated: always there.
 _TOPICS = "topics"
 _TOPICS_SIZE = {"n_samples": 20_000, "n_features": 20_000, "n_classes": 2_000}
@@ -44,6 +45,8 @@ _NUMBERS, _TEXTS = (".svm", ".libsvm"), (".tsv", ".csv", ".jsonl", ".parquet")
 #: of the test part.
 _COMMON = ("max_rows", "max_test_rows", "part")
 _HELD_OUT = 0.1
+# Options of sets that are tables of texts.
+_COLUMNS = ("text", "label", "delimiter", "encoding")
 
 
 class TrainTest(NamedTuple):
@@ -64,15 +67,15 @@ def choose_sets(names: Sequence[str], folder: str | Path | None) -> tuple[list[s
     Parameters
     ----------
     names : list of str
-        Names; "auto": the paper's sets that are there, or if none is, the free ones that are there,
-        or if none is, generated data; "small": city names if they are there, or generated data.
+        Names; "auto" and "small": the sets in the folder, or if there are none, city names if they are
+        there, or generated data.
     folder : str or path, optional
         Where files are.
 
     Returns
     -------
     names, notes : list of str
-        The sets, and a line for each that "auto" leaves out.
+        The sets, and a line for what "auto" leaves out.
 
     Examples
     --------
@@ -83,16 +86,56 @@ def choose_sets(names: Sequence[str], folder: str | Path | None) -> tuple[list[s
     notes: list[str] = []
     for name in names:
         found = [name]
-        if name == "small":
-            found = [_TOPICS if where_missing("city_names", folder) else "city_names"]
-        elif name == "auto":
-            missing = {each: where_missing(each, folder) for each in (*PAPER, *FREE)}
-            groups = [[each for each in group if not missing[each]] for group in (PAPER, FREE)]
-            found = groups[0] or groups[1] or [_TOPICS]
-            passed = () if groups[0] else FREE
-            notes += [f"{each} is left out: {missing[each]}" for each in passed if missing[each]]
+        if name in ("auto", "small"):
+            found, notes = _sets_in(folder)
+            found = found or [_TOPICS if where_missing("city_names", folder) else "city_names"]
         chosen += [each for each in found if each not in chosen]
     return chosen, notes
+
+
+def _sets_in(folder: str | Path | None) -> tuple[list[str], list[str]]:
+    """Names of the sets in a folder, and a line for each folder in it that lacks a file."""
+    if folder is None:
+        return [], []
+    root = Path(folder)
+    if not root.is_dir():
+        raise LocoleError(f"{root} is no folder: name one that has a folder for each data set.")
+    if _parts(root) == ["train", "test"]:
+        raise LocoleError(
+            f"{root} has a train and a test file itself: put them into a folder of the set's name, and "
+            "name the folder around that."
+        )
+    inside = sorted(path.name for path in root.iterdir() if path.is_dir() and path.name[0] != ".")
+    parts = {name: ["train", "test"] if name in PAPER else _parts(root / name) for name in inside}
+    sets = [name for name, found in parts.items() if len(found) == 2]
+    halves = [name for name, found in parts.items() if len(found) == 1]
+    notes = [f"{name} is left out: it has no file {_other(parts[name])}.*" for name in halves]
+    return sets, notes if sets or notes else [f"{root} has no folder with train and test files."]
+
+
+def _parts(folder: Path) -> list[str]:
+    return [part for part in ("train", "test") if _find(folder, part, (*_NUMBERS, *_TEXTS))]
+
+
+def _other(parts: list[str]) -> str:
+    return "test" if parts == ["train"] else "train"
+
+
+def version_of(name: str, folder: str | Path | None) -> str | None:
+    """What changes when the files of a set do; None for sets without files."""
+    if folder is None or not (root := Path(folder) / name).is_dir() or not name:
+        return None
+    files = sorted(path for path in root.iterdir() if path.is_file())
+    states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return hashlib.sha256(repr(states).encode()).hexdigest()[:16]
+
+
+def has_texts(name: str, folder: str | Path | None) -> bool:
+    """Whether a set in the folder consists of tables of texts, whose columns may have any name."""
+    if folder is None or name in PAPER:
+        return False
+    found = [_find(Path(folder) / name, "train", suffixes) for suffixes in (_NUMBERS, _TEXTS)]
+    return found[0] is None and found[1] is not None
 
 
 def where_missing(name: str, folder: str | Path | None) -> str | None:
@@ -129,7 +172,8 @@ def load_set(name: str, options: Mapping[str, Any], folder: str | Path | None) -
         test file, LIBSVM or texts.
     options : dict
         ``max_rows`` and ``max_test_rows``, drawn at random but always the same; ``part="validation"``
-        tests on a tenth of the training rows; further ones are those of the loader.
+        tests on a tenth of the training rows; further ones are those of the loader, for tables of texts
+        ``text``, ``label``, ``delimiter`` and ``encoding``.
     folder : str or path, optional
         Where files are.
 
@@ -157,21 +201,22 @@ def _whole_set(name: str, own: dict[str, Any], folder: str | Path | None) -> Tra
             return _of(_PUBLISHED[name](path, **own))
     except TypeError as error:
         raise LocoleError(f"data_options of {name}: {error}.") from None
-    if own:
-        raise LocoleError(f"data_options of {name}: there is no option {min(own)!r}.")
-    return _from_files(path)
+    for option in own:
+        if option not in _COLUMNS or not has_texts(name, folder):
+            raise LocoleError(f"data_options of {name}: there is no option {option!r}.")
+    return _from_files(path, own)
 
 
 def _of(data: datasets.Dataset) -> TrainTest:
     return TrainTest(data.X_train, data.y_train, data.X_test, data.y_test)
 
 
-def _from_files(folder: Path) -> TrainTest:
+def _from_files(folder: Path, columns: Mapping[str, Any]) -> TrainTest:
     """LIBSVM files if there are, or else texts."""
     for suffixes, load in ((_NUMBERS, _from_numbers), (_TEXTS, _from_texts)):
         paths = [_find(folder, part, suffixes) for part in ("train", "test")]
         if all(paths):
-            return load([str(path) for path in paths])
+            return load([str(path) for path in paths], **columns)
     raise LocoleError(
         f"data not found: {folder} needs train and test files, such as train.svm.xz and test.svm.xz"
     )
@@ -187,10 +232,10 @@ def _from_numbers(paths: list[str]) -> TrainTest:
     return TrainTest(X, y, X_test, y_test)
 
 
-def _from_texts(paths: list[str]) -> TrainTest:
+def _from_texts(paths: list[str], **columns: Any) -> TrainTest:
     from locole.text import TextFeatures
 
-    (texts, y), (others, y_test) = (datasets.load_texts(path) for path in paths)
+    (texts, y), (others, y_test) = (datasets.load_texts(path, **columns) for path in paths)
     assert y is not None
     assert y_test is not None
     features = TextFeatures()

@@ -57,6 +57,7 @@ _CONTEXT = (
     "test_rows",
     "features",
     "labels",
+    "data_version",
     "threads",
     "locole",
     "python",

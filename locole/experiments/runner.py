@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +13,14 @@ from typing import Any, cast
 from locole.embeddings import FAMILIES
 from locole.exceptions import LocoleError
 from locole.experiments.children import Children, run_alone
-from locole.experiments.data import choose_sets, keep, load_set, where_missing
+from locole.experiments.data import (
+    choose_sets,
+    has_texts,
+    keep,
+    load_set,
+    version_of,
+    where_missing,
+)
 from locole.experiments.machine import describe
 from locole.experiments.methods import missing_package
 from locole.experiments.plan import all_runs, next_runs
@@ -52,6 +59,8 @@ class Bench:
         ``n_jobs`` of each run; −1 is all cores.
     retry : bool
         Whether to repeat runs that failed or ran out of time.
+    columns : dict, optional
+        Options of `locole.datasets.load_texts` for sets that are tables of texts.
     """
 
     def __init__(
@@ -63,6 +72,7 @@ class Bench:
         quick: bool = False,
         threads: int = -1,
         retry: bool = False,
+        columns: Mapping[str, Any] | None = None,
     ) -> None:
         self.spec = spec.quickened() if quick else spec
         self.out = Path(out)
@@ -71,6 +81,12 @@ class Bench:
         self.sets, self.notes = choose_sets(self.spec.data, data)
         if self.spec.kind == "tsne":
             self.sets, self.notes = [""], []
+        if columns:
+            tables = [name for name in self.sets if has_texts(name, data)]
+            known = self.spec.data_options
+            named = {name: {**columns, **known.get(name, {})} for name in tables}
+            self.spec = replace(self.spec, data_options={**known, **named})
+        self._versions = {name: version_of(name, data) for name in self.sets}
         self.runs = all_runs(self.spec, self.sets, quick=quick)
         self._retry = retry
         self._context = describe()
@@ -145,8 +161,14 @@ class Bench:
         return {
             key: record
             for key, record in records.items()
-            if is_done(record) or not (self._retry or str(record["status"]).startswith(_PASSING))
+            if is_done(record) or not (self._retry or self._may_pass(record))
         }
+
+    def _may_pass(self, record: Record) -> bool:
+        """Whether the cause of a failure may be gone: the data has changed, or something was missing."""
+        version, before = self._versions.get(record["data"]), record.get("data_version")
+        has_changed = before is not None and version is not None and before != version
+        return has_changed or str(record["status"]).startswith(_PASSING)
 
     def _all_keys(self, store: Store) -> list[tuple[Any, ...]]:
         return [
@@ -179,6 +201,7 @@ class Bench:
         record: Record = {
             **run.record(),
             "outputs": _outputs(run),
+            "data_version": self._versions.get(run.data),
             "threads": self.threads,
             **self._context,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -65,6 +65,43 @@ def test_a_set_that_is_asked_for_by_name_fails_by_name(run, spec):
     assert "failed: data not found" in done.err
 
 
+@pytest.fixture
+def sets(spec, tmp_path):
+    """A folder with a data set of one's own."""
+    folder = tmp_path / "sets" / "mine"
+    folder.mkdir(parents=True)
+    for part in ("train", "test"):
+        (folder / f"{part}.csv").write_text("title,category\n" + "a cat,x\na dog,y\n" * 5)
+    return folder
+
+
+COLUMNS = ["--text-column", "title", "--label-column", "category"]
+
+
+def test_own_data_is_run_on_with_columns_of_any_name(run, sets):
+    done = run("bench", "table2", "--data", "sets", "--dry-run", "--json", *COLUMNS).json
+    assert {r["data"] for r in done["left"]} == {"mine"}
+    assert done["left"][0]["data_options"] == '{"label":"category","text":["title"]}'
+    words = ["--method", "centroids", "--json", *COLUMNS]
+    assert run("bench", "table2", "--data", "sets", *words).json["done"] == 1
+    assert run("bench", "table2", "--data", "sets", "--quick", *words).json["done"] == 2
+
+
+def test_failures_are_repeated_when_their_data_has_changed(run, sets):
+    words = ["bench", "table2", "--data", "sets", "--method", "centroids"]
+    done = run(*words)
+    assert "failed: " in done.err
+    told = "1 runs have no figures: --retry repeats them; so does a change of their data."
+    assert done.err.splitlines()[-1] == told
+    assert run(*words, "--dry-run").out.splitlines()[-1] == "0 of 1 runs are left."
+    for path in sets.iterdir():
+        path.write_text(path.read_text().replace("title,category", "text,label"))
+    assert run(*words, "--dry-run").out.splitlines()[-1] == "1 of 1 runs are left."
+    done = run(*words)
+    assert "--retry" not in done.err
+    assert run(*words, "--dry-run").out.splitlines()[-1] == "0 of 1 runs are left."
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

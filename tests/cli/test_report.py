@@ -30,6 +30,17 @@ def test_the_page_and_its_files(run, place):
     assert (place / "report_files" / "table2.csv").read_text().count("\n") == 4
 
 
+def test_tables_as_latex(run, place):
+    run("report", "records")
+    assert not list((place / "report_files").glob("*.tex"))
+    assert run("report", "records", "--latex").code == 0
+    files = sorted(path.name for path in (place / "report_files").glob("*.tex"))
+    assert files == ["pareto_1.tex", "setting_1.tex", "table2_1.tex", "trouble_1.tex"]
+    text = (place / "report_files" / "table2_1.tex").read_text()
+    assert "\\textbf{76.00 $\\pm$ 1.00}" in text
+    assert text.count("\\begin{tabular}") == text.count("\\end{tabular}") == 1
+
+
 def test_for_machines(run, place):
     found = run("report", "records", "-o", "other.html", "--json").json
     assert found["runs"] == 7

@@ -9,7 +9,16 @@ import pytest
 import scipy.sparse as sp
 
 from locole.exceptions import LocoleError
-from locole.experiments.data import TrainTest, choose_sets, keep, load_set, open_kept, where_missing
+from locole.experiments.data import (
+    TrainTest,
+    choose_sets,
+    has_texts,
+    keep,
+    load_set,
+    open_kept,
+    version_of,
+    where_missing,
+)
 
 SMALL = {"n_samples": 200, "n_features": 100, "n_classes": 20}
 
@@ -64,18 +73,60 @@ def test_errors(folder, name, options, words):
         load_set(name, options, folder)
 
 
-def test_auto_prefers_the_papers_sets_then_the_free_ones_then_generated_data(folder, monkeypatch):
-    assert choose_sets(["auto"], folder)[0] == ["lshtc1"]
-    (folder / "cve_product").mkdir()
-    (folder / "lshtc1").rename(folder / "gone")
-    found, notes = choose_sets(["auto", "cve_product"], folder)
-    assert found == ["cve_product", "city_names"]
-    assert [note.split()[0] for note in notes] == ["clinc150"]
-    assert choose_sets(["small"], None) == (["city_names"], [])
+def test_auto_takes_the_sets_that_are_there(folder, monkeypatch):
+    (folder / ".hidden").mkdir()
+    (folder / "notes").mkdir()
+    for name in ("auto", "small"):
+        found, notes = choose_sets([name, "topics"], folder)
+        assert found == ["lshtc1", "numbers", "words", "topics"]
+        assert notes == ["half is left out: it has no file test.*"]
+        assert choose_sets([name], None) == (["city_names"], [])
+    found, notes = choose_sets(["auto"], folder / "notes")
+    assert (found, notes) == (
+        ["city_names"],
+        [f"{folder / 'notes'} has no folder with train and test files."],
+    )
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert choose_sets(["auto"], None)[0] == ["topics"]
-    assert choose_sets(["small"], None)[0] == ["topics"]
+    assert choose_sets(["auto"], None)[0] == choose_sets(["small"], None)[0] == ["topics"]
     assert "locole[data]" in where_missing("city_names", None)
+
+
+def test_folders_that_hold_no_sets(folder):
+    with pytest.raises(
+        LocoleError, match="has a train and a test file itself: put them into a folder"
+    ):
+        choose_sets(["auto"], folder / "words")
+    with pytest.raises(
+        LocoleError, match="absent is no folder: name one that has a folder for each"
+    ):
+        choose_sets(["auto"], folder / "absent")
+
+
+def test_columns_of_tables_can_be_named(folder):
+    (folder / "table").mkdir()
+    for part in ("train", "test"):
+        path = folder / "table" / f"{part}.csv"
+        path.write_text("name|kind|more\n" + "caf\xe9|x|y\nrobin|z|y\n" * 3, encoding="latin-1")
+    options = {"text": ["name", "more"], "label": "kind", "delimiter": "|", "encoding": "latin-1"}
+    rows = load_set("table", options, folder)
+    assert set(rows.y_train.tolist()) == {"x", "z"}
+    assert has_texts("table", folder)
+    assert not has_texts("numbers", folder)
+    with pytest.raises(LocoleError, match="no column 'text' among"):
+        load_set("table", {"encoding": "latin-1"}, folder)
+    with pytest.raises(LocoleError, match="data_options of numbers: there is no option 'text'"):
+        load_set("numbers", {"text": "name"}, folder)
+
+
+def test_the_version_of_a_set_changes_with_its_files(folder):
+    before = version_of("words", folder)
+    assert version_of("words", folder) == before
+    path = folder / "words" / "train.tsv"
+    path.write_text(path.read_text() + "4\tword4\n")
+    assert version_of("words", folder) != before
+    assert version_of("topics", folder) is None
+    assert version_of("words", None) is None
+    assert version_of("", folder) is None
 
 
 def test_fewer_rows_are_always_the_same_ones():

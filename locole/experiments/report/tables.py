@@ -32,6 +32,13 @@ FIGURES = (
 )  # fmt: skip
 # A table that is opened in a spreadsheet must not run what a name says.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Characters that mean something in LaTeX, or that its fonts lack.
+_LATEX = {
+    **{character: "\\" + character for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "±": r"$\pm$", "×": r"$\times$", "≤": r"$\le$", "≥": r"$\ge$", "<": "$<$", ">": "$>$",
+    "–": "--", "−": "$-$", "ℂ": r"$\mathbb{C}$", "ℓ": r"$\ell$", "λ": r"$\lambda$",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,16 +89,60 @@ class Table:
         | --- | ---: |
         | MACH | **84.5** |
         """
-        right = [
-            any(_kind(row, i) == "number" for row in self.rows) for i in range(len(self.header))
-        ]
-        lines = [self.header, tuple("---:" if is_right else "---" for is_right in right)]
+        lines = [self.header, tuple("---:" if is_right else "---" for is_right in self._right)]
         for row in self.rows:
             cells: list[str] = []
             for cell in row:
                 cells += [_markdown(cell)] + [""] * (cell.span - 1)
             lines.append(tuple(cells))
         return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+    def latex(self) -> str:
+        r"""Lay out as a LaTeX table for the package booktabs.
+
+        Examples
+        --------
+        >>> row = Cell("a_b"), Cell("84.5 ± 1", "number", best=True)
+        >>> table = Table("All", ("method", "%"), (row,))
+        >>> print(table.latex(), end="")
+        \begin{table}
+        \centering
+        \caption{All}
+        \begin{tabular}{lr}
+        \toprule
+        method & \% \\
+        \midrule
+        a\_b & \textbf{84.5 $\pm$ 1} \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        """
+        columns = "".join("r" if is_right else "l" for is_right in self._right)
+        rows = [" & ".join(map(_latex_cell, row)) for row in self.rows]
+        lines = [
+            r"\begin{table}", r"\centering", rf"\caption{{{_latex(self.caption)}}}",
+            rf"\begin{{tabular}}{{{columns}}}", r"\toprule",
+            " & ".join(map(_latex, self.header)) + r" \\", r"\midrule",
+            *(rf"{row} \\" for row in rows), r"\bottomrule", r"\end{tabular}", r"\end{table}",
+        ]  # fmt: skip
+        return "".join(f"{line}\n" for line in lines)
+
+    @property
+    def _right(self) -> list[bool]:
+        """Which columns hold numbers."""
+        places = range(len(self.header))
+        return [any(_kind(row, i) == "number" for row in self.rows) for i in places]
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = _latex(" ".join(filter(None, (cell.text, f"({cell.note})" if cell.note else ""))))
+    if cell.best or cell.kind == "group":
+        text = rf"\textbf{{{text}}}"
+    return text if cell.span == 1 else rf"\multicolumn{{{cell.span}}}{{l}}{{{text}}}"
 
 
 def _kind(row: Sequence[Cell], column: int) -> str:

@@ -48,6 +48,7 @@ def write_report(
     out: str | os.PathLike[str],
     *,
     folder: str | os.PathLike[str] = ".",
+    latex: bool = False,
 ) -> Written:
     """Write a page of tables and figures that needs no network, and its figures as files.
 
@@ -62,6 +63,8 @@ def write_report(
         The page.
     folder : str or path
         Where files that records name are: the points of t-SNE pictures.
+    latex : bool
+        Whether every table is written as a LaTeX file, too.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def write_report(
     page = _checked(Path(out))
     made = make_sections(found, Path(folder))
     files = page.with_name(f"{page.stem}_files")
-    _write_files(files, _contents(made))
+    _write_files(files, _contents(made) | (_latex_files(made) if latex else {}))
     summary = sentences.about_counts(found)
     footer = (
         f"Made by locole {__version__} from records alone; every sentence in a box is computed from "
@@ -124,6 +127,16 @@ def _contents(made: Sequence[Section]) -> dict[str, bytes]:
         for picture in (picture for block in section.blocks for picture in block.pictures):
             files[f"{picture.name}.svg"] = picture.svg
             files[f"{picture.name}.png"] = picture.png
+    return files
+
+
+def _latex_files(made: Sequence[Section]) -> dict[str, bytes]:
+    """Names of LaTeX files, numbered within their section, and what is in them."""
+    files: dict[str, bytes] = {}
+    for section in made:
+        tables = [table for block in section.blocks for table in block.tables]
+        for number, table in enumerate(tables, start=1):
+            files[f"{section.name}_{number}.tex"] = table.latex().encode()
     return files
 
 
