@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.baselines.base import Baseline
-from locole.baselines.neighborhoods import MapSettings, learn_map, learn_partition, padded
+from locole.baselines.neighborhoods import MapSettings, learn_map, learn_partition
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.io.trust import check_indices
 from locole.kernels.annexml import LANES, fill_embeddings, fill_votes, find_nearest
 from locole.kernels.csr import Csr
+from locole.kernels.simd import padded_width
 from locole.parallel.blocks import map_blocks
 from locole.sparse_rows import unit_rows
 
@@ -322,7 +323,7 @@ class AnnexML(Baseline):
         if points.ndim != 2 or len(points) != n_groups or points.shape[1] % LANES:
             raise ModelFileError("its points do not fit its rows")
         dim = points.shape[1] // LANES
-        if not dim or maps.shape != (features.size, padded(dim)):
+        if not dim or maps.shape != (features.size, padded_width(dim)):
             raise ModelFileError("its maps do not fit its features and points")
 
 

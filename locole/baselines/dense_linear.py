@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from locole.exceptions import ModelFileError
 from locole.kernels.csr import Csr
 from locole.kernels.product import NO_SCALES, add_dense_product
-from locole.kernels.simd import WIDTH
+from locole.kernels.simd import WIDTH, padded_width
 
 __all__ = ["check_weights", "linear_outputs", "padded"]
 
@@ -40,7 +40,7 @@ def linear_outputs(
 
 def check_weights(W: Any, constant: Any, *, n_features: int, n_outputs: int) -> None:
     """Raise ModelFileError if `linear_outputs` could not use them."""
-    width = -(-n_outputs // WIDTH) * WIDTH
+    width = padded_width(n_outputs)
     if W.dtype != np.float32 or W.shape != (n_features, width) or not W.flags.c_contiguous:
         raise ModelFileError("its weights do not fit its outputs and features")
     if constant.dtype != np.float32 or constant.shape != (width,):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from locole.kernels.csr import Csr
 from locole.kernels.label_tree import NodeDuals, learn_outputs, number_features
-from locole.kernels.simd import WIDTH
+from locole.kernels.simd import padded_width
 from locole.sparse_rows import label_sums, row_squares, unit_rows
 
 __all__ = ["NodeSettings", "Shape", "Tree", "grow_tree", "label_centroids", "learn_node"]
@@ -177,7 +177,7 @@ def _descend(
 
     The dual is ``min ½‖Σ_i s_i α_i x_i‖² + Σ_i α_i²/(4C) − Σ_i α_i`` over α ≥ 0.
     """
-    n, width = place.size, -(-n_outputs // WIDTH) * WIDTH
+    n, width = place.size, padded_width(n_outputs)
     W = np.zeros((X.shape[1], width), dtype=np.float32)
     state = NodeDuals(
         duals=np.zeros(n * width, dtype=np.float32),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from locole.kernels.annexml import AdaGrad, Balance, descend, learn_parts
 from locole.kernels.csr import Csr
 from locole.kernels.product import NO_SCALES, add_dense_product
-from locole.kernels.simd import WIDTH
+from locole.kernels.simd import padded_width
 
 __all__ = ["MapSettings", "cosine_softmax", "draw_neighbors", "learn_map", "learn_partition"]
 
@@ -20,11 +20,6 @@ _LOAD_ROWS = 1000
 # Starting vectors are so many steps long: shorter ones would be forgotten at once, and from longer
 # ones it would be far to go.
 _START_STEPS = 3.0
-
-
-def padded(width: int) -> int:
-    """Next multiple of a vector's length."""
-    return -(-width // WIDTH) * WIDTH
 
 
 def learn_partition(
@@ -45,7 +40,7 @@ def learn_partition(
     made by the balance alone, and the classifier's own scores take over.
     """
     n, d = X.shape
-    weights = np.zeros((d, padded(n_parts)), dtype=np.float32)
+    weights = np.zeros((d, padded_width(n_parts)), dtype=np.float32)
     if n_parts == 1:
         return weights[:, :1].copy()
     n_labels = int(codes.max()) + 1
@@ -79,7 +74,7 @@ def learn_map(
     Rows are met in batches, each with a neighbour; the neighbours of the others serve as rivals.
     """
     n, d = X.shape
-    W = np.zeros((d, padded(settings.dim)), dtype=np.float32)
+    W = np.zeros((d, padded_width(settings.dim)), dtype=np.float32)
     length = _START_STEPS * settings.learning_rate / np.sqrt(settings.dim)
     W[:, : settings.dim] = length * rng.standard_normal((d, settings.dim), dtype=np.float32)
     squares = np.zeros(d, dtype=np.float32)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from locole.kernels.arow import BLOCK, arow_pass, perceptron_pass
 from locole.kernels.csr import Csr
-from locole.kernels.simd import WIDTH, aligned
+from locole.kernels.simd import aligned, padded_width
 from locole.parallel.blocks import n_threads, slices, workers
 from locole.parallel.progress import track
 
@@ -94,7 +94,7 @@ class _Work:
         self.groups = [blocks[i : i + self.threads] for i in range(0, len(blocks), self.threads)]
         self.chunks = slices(X.shape[0], _CHUNK_ROWS)
         self.n_steps = len(self.groups) * settings.epochs * len(self.chunks)
-        self.W = np.zeros((X.shape[1], -(-n_outputs // WIDTH) * WIDTH), dtype=np.float32)
+        self.W = np.zeros((X.shape[1], padded_width(n_outputs)), dtype=np.float32)
 
     def run(self) -> Iterator[None]:
         """Yield after each step."""

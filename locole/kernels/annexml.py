@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from locole.kernels.csr import place_of
+from locole.kernels.four import fma4, store4
 from locole.kernels.jit import inline, kernel
 from locole.kernels.product import add_dense_product
 from locole.kernels.simd import WIDTH, broadcast, fma, fnma, load, prefetch, store, zeros
@@ -138,19 +140,6 @@ def descend(X, rows, G, ada):
         _step(X, rows[i], G, at, size, ada)
 
 
-@inline
-def _place_of(features, start, stop, feature):
-    """Place of ``feature`` in the sorted ``features[start:stop]``, or −1."""
-    end = stop
-    while start < stop:
-        middle = (start + stop) // 2
-        if features[middle] < feature:
-            start = middle + 1
-        else:
-            stop = middle
-    return start if start < end and features[start] == feature else -1
-
-
 @kernel
 def fill_embeddings(X, rows, features, start, stop, maps, width, out):
     """``out[i] = Σ_f x_f maps[f]`` scaled to unit length, over the features that the part knows.
@@ -164,7 +153,7 @@ def fill_embeddings(X, rows, features, start, stop, maps, width, out):
         for o in range(0, width, WIDTH):
             store(out, at + o, zeros(out))
         for p in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            place = _place_of(features, start, stop, indices[p])
+            place = place_of(features, start, stop, indices[p])
             if place >= 0:
                 x = broadcast(data[p])
                 for o in range(0, width, WIDTH):
@@ -193,14 +182,8 @@ def find_nearest(points, n_points, queries, room, no_labels, best_cosines, best_
             query = queries[i]
             for j in range(dim):
                 x, at = broadcast(query[j]), (g * dim + j) * LANES
-                a = fma(x, load(flat, at), a)
-                b = fma(x, load(flat, at + WIDTH), b)
-                c = fma(x, load(flat, at + 2 * WIDTH), c)
-                d = fma(x, load(flat, at + 3 * WIDTH), d)
-            store(scores, 0, a)
-            store(scores, WIDTH, b)
-            store(scores, 2 * WIDTH, c)
-            store(scores, 3 * WIDTH, d)
+                a, b, c, d = fma4(x, flat, at, (a, b, c, d))
+            store4(scores, 0, a, b, c, d)
             push_rows(there, g * LANES, no_labels, best_cosines[i : i + 1], best_places[i : i + 1])
 
 

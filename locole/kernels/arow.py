@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from locole.kernels.jit import inline, kernel
+from locole.kernels.four import prefetch4
+from locole.kernels.jit import kernel
 from locole.kernels.simd import (
     WIDTH,
     broadcast,
@@ -10,7 +11,6 @@ from locole.kernels.simd import (
     fnma,
     load,
     maximum,
-    prefetch,
     store,
     zeros,
 )
@@ -19,14 +19,6 @@ __all__ = ["BLOCK", "arow_pass", "perceptron_pass"]
 
 #: Learners trained side by side: two vectors.
 BLOCK = 2 * WIDTH
-
-
-@inline
-def _prefetch_feature(state, at):
-    prefetch(state, at)
-    prefetch(state, at + WIDTH)
-    prefetch(state, at + 2 * WIDTH)
-    prefetch(state, at + 3 * WIDTH)
 
 
 @kernel
@@ -51,7 +43,7 @@ def arow_pass(X, order, codes, signs, r, state, margins, sizes):
         for k in range(start, stop):
             if ahead < end:
                 # The next row's features are on their way while this one's are used.
-                _prefetch_feature(state, indices[ahead] * (2 * BLOCK))
+                prefetch4(state, indices[ahead] * (2 * BLOCK))
                 ahead += 1
             x, square, at = (
                 broadcast(data[k]),

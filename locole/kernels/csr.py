@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Csr"]
+from locole.kernels.jit import inline
+
+__all__ = ["Csr", "place_of"]
 
 
 class Csr(NamedTuple):
@@ -21,3 +23,16 @@ class Csr(NamedTuple):
     def of(cls, X: Any) -> Csr:
         """Return the arrays of a scipy matrix."""
         return cls(X.indptr, X.indices, X.data)
+
+
+@inline
+def place_of(numbers, start, stop, number):
+    """Place of ``number`` in ``numbers[start:stop]``, which are sorted, or −1."""
+    end = stop
+    while start < stop:
+        middle = (start + stop) // 2
+        if numbers[middle] < number:
+            start = middle + 1
+        else:
+            stop = middle
+    return start if start < end and numbers[start] == number else -1

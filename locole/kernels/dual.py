@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from locole.kernels.four import fma4, load4, prefetch4, store4
 from locole.kernels.jit import inline, kernel
+from locole.kernels.shrink import shrunk
 from locole.kernels.simd import (
     WIDTH,
     broadcast,
@@ -13,7 +15,6 @@ from locole.kernels.simd import (
     load,
     maximum,
     minimum,
-    prefetch,
     store,
     zeros,
 )
@@ -49,32 +50,6 @@ class DualSums(NamedTuple):
 
 
 @inline
-def _load4(x, at):
-    return (
-        load(x, at),
-        load(x, at + WIDTH),
-        load(x, at + 2 * WIDTH),
-        load(x, at + 3 * WIDTH),
-    )
-
-
-@inline
-def _store4(x, at, a, b, c, d):
-    store(x, at, a)
-    store(x, at + WIDTH, b)
-    store(x, at + 2 * WIDTH, c)
-    store(x, at + 3 * WIDTH, d)
-
-
-@inline
-def _prefetch4(x, at):
-    prefetch(x, at)
-    prefetch(x, at + WIDTH)
-    prefetch(x, at + 2 * WIDTH)
-    prefetch(x, at + 3 * WIDTH)
-
-
-@inline
 def _shrunk(v, l1):
     """Soft threshold: v − clip(v, −l1, l1)."""
     return v - minimum(maximum(v, broadcast(-l1)), broadcast(l1))
@@ -87,10 +62,7 @@ def _product(start, stop, indices, data, V, l1):
     if l1 == 0:
         for k in range(start, stop):
             x, at = broadcast(data[k]), indices[k] * BLOCK
-            a = fma(x, load(V, at), a)
-            b = fma(x, load(V, at + WIDTH), b)
-            c = fma(x, load(V, at + 2 * WIDTH), c)
-            d = fma(x, load(V, at + 3 * WIDTH), d)
+            a, b, c, d = fma4(x, V, at, (a, b, c, d))
     else:
         for k in range(start, stop):
             x, at = broadcast(data[k]), indices[k] * BLOCK
@@ -142,8 +114,8 @@ def dual_pass(X, order, samples, table, l1, scale, duals, sums):
         start, stop = indptr[i], indptr[i + 1]
         p, q, r, s = _product(start, stop, indices, data, V, l1)
         at, size, slope = i * BLOCK, broadcast(sizes[i]), slopes[i]
-        t, u, v, w = _load4(table, codes[i] * BLOCK)
-        a, b, c, d = _load4(alpha, at)
+        t, u, v, w = load4(table, codes[i] * BLOCK)
+        a, b, c, d = load4(alpha, at)
         p, q = _residual(t, a, p, slope, scale), _residual(u, b, q, slope, scale)
         r, s = _residual(v, c, r, slope, scale), _residual(w, d, s, slope, scale)
         weight = broadcast(weights[i])
@@ -155,21 +127,21 @@ def dual_pass(X, order, samples, table, l1, scale, duals, sums):
             # `squares` is written at the end: until then it is room for the sum.
             parts[i] = weights[i] * _total((p * p + q * q) + (r * r + s * s), squares)
         p, q, r, s = p * size, q * size, r * size, s * size
-        _store4(alpha, at, a + p, b + q, c + r, d + s)
+        store4(alpha, at, a + p, b + q, c + r, d + s)
         # While this sample's features are updated, those of the next are on their way.
         following = order[min(n + 1, order.size - 1)]
-        _prefetch4(alpha, following * BLOCK)
-        _prefetch4(table, codes[following] * BLOCK)
+        prefetch4(alpha, following * BLOCK)
+        prefetch4(table, codes[following] * BLOCK)
         ahead, end = indptr[following], indptr[following + 1]
         for at in range(start, stop):
             if ahead < end:
-                _prefetch4(V, indices[ahead] * BLOCK)
+                prefetch4(V, indices[ahead] * BLOCK)
                 ahead += 1
             x, to = broadcast(data[at]), indices[at] * BLOCK
-            a, b, c, d = _load4(V, to)
-            _store4(V, to, fma(x, p, a), fma(x, q, b), fma(x, r, c), fma(x, s, d))
-    _store4(squares, 0, e, f, g, h)
-    _store4(gains, 0, t0, t1, t2, t3)
+            a, b, c, d = load4(V, to)
+            store4(V, to, fma(x, p, a), fma(x, q, b), fma(x, r, c), fma(x, s, d))
+    store4(squares, 0, e, f, g, h)
+    store4(gains, 0, t0, t1, t2, t3)
 
 
 @kernel
@@ -180,7 +152,7 @@ def fill_weights(V, rank, l1, scale, first, width, out):
         line = out[j]
         for k in range(width):
             v = V[at + k]
-            line[first + k] = (v - min(max(v, -l1), l1)) * scale
+            line[first + k] = shrunk(v, l1) * scale
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from locole.kernels.csr import Csr
+from locole.kernels.csr import Csr, place_of
 from locole.kernels.jit import inline, kernel
 from locole.kernels.simd import (
     WIDTH,
@@ -117,15 +117,8 @@ def _score_children(X, i, forest, node, out):
     n = children[node + 1] - children[node]
     out[:n] = 0
     for p in range(indptr[i], indptr[i + 1]):
-        at, last = lists[indices[p]], lists[indices[p] + 1]
-        end = last
-        while at < end:
-            middle = (at + end) // 2
-            if nodes[middle] < node:
-                at = middle + 1
-            else:
-                end = middle
-        if at < last and nodes[at] == node:
+        at = place_of(nodes, lists[indices[p]], lists[indices[p] + 1], node)
+        if at >= 0:
             for q in range(entries[at], entries[at + 1]):
                 out[which[q]] += data[p] * weights[q]
     for k in range(n):

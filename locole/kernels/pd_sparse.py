@@ -14,6 +14,7 @@ import numpy as np
 
 from locole.kernels.csr import Csr
 from locole.kernels.jit import inline, kernel
+from locole.kernels.shrink import shrunk
 
 __all__ = [
     "BlockDuals",
@@ -94,12 +95,6 @@ def _find(pool, start, bits, feature):
 
 
 @inline
-def _shrunk(v, l1):
-    """Soft threshold: v − clip(v, −l1, l1)."""
-    return v - min(max(v, -l1), l1)
-
-
-@inline
 def _score(X, i, tables, k, loss, places):
     """⟨S_{l1}(V_k), x_i⟩ and how many features the table needs; ``places`` gets the slots, or −1."""
     indptr, indices, data = X
@@ -114,7 +109,7 @@ def _score(X, i, tables, k, loss, places):
             missing += 0 if fixed else 1
         else:
             places[p - begin] = slot
-            total += np.float64(data[p]) * _shrunk(numbers[2 * slot + 1], l1)
+            total += np.float64(data[p]) * shrunk(numbers[2 * slot + 1], l1)
     return total, missing
 
 
@@ -314,7 +309,7 @@ def count_weights(pool, numbers, tables, l1, counts):
         start = tables[0, k]
         for s in range(start, start + (np.int64(1) << tables[1, k])):
             if pool[2 * s] >= 0:
-                w = _shrunk(numbers[2 * s + 1], l1)
+                w = shrunk(numbers[2 * s + 1], l1)
                 if w != 0:
                     squares += w * w
                     counts[pool[2 * s]] += 1
@@ -328,7 +323,7 @@ def fill_weights(pool, numbers, tables, l1, heads, labels, weights):
         start = tables[0, k]
         for s in range(start, start + (np.int64(1) << tables[1, k])):
             if pool[2 * s] >= 0:
-                w = _shrunk(numbers[2 * s + 1], l1)
+                w = shrunk(numbers[2 * s + 1], l1)
                 if w != 0:
                     f = pool[2 * s]
                     labels[heads[f]] = k

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
+from locole.kernels.shrink import shrunk
 
 __all__ = ["N_BINS", "LabelWeights", "LabelWork", "SquaredHinge", "solve_label"]
 
@@ -53,12 +54,6 @@ class LabelWeights(NamedTuple):
 
 
 @inline
-def _shrunk(v, l1):
-    """Soft threshold: v − clip(v, −l1, l1)."""
-    return v - min(max(v, -l1), l1)
-
-
-@inline
 def _pass(X, sizes, loss, work, bias, n, m):
     """Visit the n active rows once; returns the largest projected gradient and the new m."""
     indptr, indices, data = X
@@ -70,7 +65,7 @@ def _pass(X, sizes, loss, work, bias, n, m):
         begin, end = indptr[i], indptr[i + 1]
         score = bias[0]
         for p in range(begin, end):
-            score += np.float64(data[p]) * _shrunk(v[indices[p]], l1)
+            score += np.float64(data[p]) * shrunk(v[indices[p]], l1)
         slope = 1.0 - sign * score - alpha[i] / (2 * cost)
         new = max(alpha[i] + slope / (sizes[i] + 1.0 + 1 / (2 * cost)), 0.0)
         step = sign * (new - alpha[i])
@@ -95,7 +90,7 @@ def _fill_scores(by_feature, l1, work, m):
     v, _, _, scores, touched, _, seen, _, _ = work
     n = 0
     for j in range(m):
-        w = _shrunk(v[seen[j]], l1)
+        w = shrunk(v[seen[j]], l1)
         if w != 0:
             for p in range(t_indptr[seen[j]], t_indptr[seen[j] + 1]):
                 i = t_indices[p]
@@ -251,7 +246,7 @@ def solve_label(X, by_feature, sizes, loss, positives, start, work, found):
             break
     count = 0
     for j in range(m):
-        w = _shrunk(v[seen[j]], l1)
+        w = shrunk(v[seen[j]], l1)
         if w != 0:
             features[count] = seen[j]
             weights[count] = w

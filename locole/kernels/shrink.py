@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from locole.kernels.jit import kernel
+from locole.kernels.jit import inline, kernel
 from locole.kernels.simd import WIDTH, broadcast, load, maximum, minimum, store, zeros
 
-__all__ = ["shrink_rows"]
+__all__ = ["shrink_rows", "shrunk"]
+
+
+@inline
+def shrunk(v, l1):
+    """Soft threshold of a number: v − clip(v, −l1, l1)."""
+    return v - min(max(v, -l1), l1)
 
 
 @kernel

@@ -29,6 +29,7 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "padded_width",
     "prefetch",
     "store",
     "zeros",
@@ -36,6 +37,11 @@ __all__ = [
 
 #: Numbers in a vector.
 WIDTH = 16
+
+
+def padded_width(n: int) -> int:
+    """Return n rounded up to whole vectors."""
+    return -(-n // WIDTH) * WIDTH
 
 
 class Vector(types.Type):

@@ -21,14 +21,14 @@ from locole.kernels.dual import (
     fill_duals,
     fill_weights,
 )
-from locole.kernels.simd import WIDTH, aligned
+from locole.kernels.simd import aligned, padded_width
 from locole.parallel import THREADS, Engine, read_only
 from locole.parallel.blocks import slices
 from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.problem import Problem
 from locole.sparse_rows import row_squares
 
-__all__ = ["DualSettings", "padded_width", "solve_dual", "solve_outputs"]
+__all__ = ["DualSettings", "solve_dual", "solve_outputs"]
 
 
 class DualSettings(NamedTuple):
@@ -66,11 +66,6 @@ class _Work(NamedTuple):
 
 # Working memory of each thread, for the next block of the same problem.
 _own = threading.local()
-
-
-def padded_width(n_outputs: int) -> int:
-    """Outputs rounded up to whole vectors."""
-    return -(-n_outputs // WIDTH) * WIDTH
 
 
 def solve_dual(

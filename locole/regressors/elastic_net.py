@@ -189,10 +189,7 @@ class ElasticNetRegressor(LinearRegressor):
         settings = self._settings()._replace(l2=self.l2_)
         X = checked_rows(self, X, dtype=[np.float64, np.float32], reset=False)
         problem = _problem(X, targets, sample_weight, self._has_constant)
-        if problem.targets.shape[1] != self.n_outputs_:
-            raise LocoleError(
-                f"targets have {problem.targets.shape[1]} outputs, the model {self.n_outputs_}."
-            )
+        problem.require_outputs(self.n_outputs_)
         W = self._all_weights()
         # Weights of features that the rows lack stay where they are.
         touched = np.arange(W.shape[0]) if sp.issparse(W) else np.unique(problem.X.indices)

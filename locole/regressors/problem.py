@@ -48,6 +48,13 @@ class Problem(NamedTuple):
         train, validation = split_rows(self.n_rows, n_validation, seed=seed)
         return self.take(np.sort(train)), self.take(np.sort(validation))
 
+    def require_outputs(self, n_outputs: int) -> None:
+        """Raise LocoleError if the targets are not of a model with so many outputs."""
+        if self.targets.shape[1] != n_outputs:
+            raise LocoleError(
+                f"targets have {self.targets.shape[1]} outputs, the model {n_outputs}."
+            )
+
     def weighted(self) -> Problem:
         """With a weight for every row."""
         weight = np.ones(self.n_rows) if self.weight is None else self.weight.astype(np.float64)

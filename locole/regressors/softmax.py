@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from locole.atomic import all_or_nothing
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
-from locole.kernels.simd import WIDTH
+from locole.kernels.simd import WIDTH, padded_width
 from locole.regressors.base import LabelTargets, TargetsLike
 from locole.regressors.descent import Descent, label_counts, softmax_of
 from locole.regressors.early_stopping import Watch, split
@@ -185,7 +185,7 @@ class SoftmaxRegressor(LinearRegressor):
         if start is None and self.start == "elastic_net":
             start = elastic_net(rows, settings)
         if start is None:
-            width = -(-rows.targets.shape[1] // WIDTH) * WIDTH
+            width = padded_width(rows.targets.shape[1])
             W = np.zeros((rows.X.shape[1], width), dtype=np.float32)
         else:
             softmax = softmax_of(rows.targets, settings, label_counts(rows, self.label_counts_))
@@ -208,10 +208,7 @@ class SoftmaxRegressor(LinearRegressor):
         X = checked_rows(self, X, dtype=np.float32, reset=False)
         constant = self._has_constant
         rows, watched = split(self._rows(X, targets, sample_weight, constant), settings)
-        if rows.targets.shape[1] != self.n_outputs_:
-            raise LocoleError(
-                f"targets have {rows.targets.shape[1]} outputs, the model {self.n_outputs_}."
-            )
+        rows.require_outputs(self.n_outputs_)
         W = self._all_weights()
         W = W.toarray() if sp.issparse(W) else np.array(W, dtype=np.float32, order="C")
         if not self.learn_tau:

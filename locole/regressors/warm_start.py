@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError
-from locole.kernels.simd import WIDTH
+from locole.kernels.simd import padded_width
 from locole.parallel.blocks import workers
 from locole.regressors.descent import points
 from locole.regressors.elastic_net import ElasticNetRegressor
@@ -46,7 +46,7 @@ def scaled_weights(
             f"the start has {n_own} features and {regressor.n_outputs_} outputs, the rows have "
             f"{n_features} and {n_outputs}: fit it on the same rows and targets."
         )
-    W = np.zeros((n_features, -(-n_outputs // WIDTH) * WIDTH), dtype=np.float32)
+    W = np.zeros((n_features, padded_width(n_outputs)), dtype=np.float32)
     own = regressor.coef_
     W[:n_own, :n_outputs] = own.toarray() if sp.issparse(own) else own
     if n_features > n_own:

@@ -282,10 +282,7 @@ class MLPRegressor(TargetRegressor):
         settings = _settings_from(self.settings_)
         X = checked_rows(self, X, dtype=np.float32, reset=False)
         rows = self._rows(X, targets, sample_weight, settings)
-        if rows.targets.shape[1] != self.n_outputs_:
-            raise LocoleError(
-                f"targets have {rows.targets.shape[1]} outputs, the model {self.n_outputs_}."
-            )
+        rows.require_outputs(self.n_outputs_)
         rows, held = self._split(rows)
         share = rows.n_rows / (self.rows_seen_ + rows.n_rows)
         # Copies: an interrupted fit leaves the old weights.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from locole.kernels.csr import Csr
 from locole.kernels.dense import fill_products
 from locole.kernels.product import NO_SCALES, add_dense_product
-from locole.kernels.simd import WIDTH
+from locole.kernels.simd import padded_width
 
 __all__ = ["NORM_EPS", "Arrays", "Shape", "first_weights", "forward", "initial", "product"]
 
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
     @property
     def width(self) -> int:
         """Columns of the first layer."""
-        return -(-self.first_columns // WIDTH) * WIDTH
+        return padded_width(self.first_columns)
 
     def arrays(self) -> dict[str, tuple[int, ...]]:
         """Shapes of all dense arrays by name; those that begin with "running" are not learnt."""
