@@ -69,10 +69,11 @@ class Forgery:
 
 
 def _places(tree: Any) -> Iterator[Place]:
+    if not isinstance(tree, dict | list):
+        return
     for key, value in list(tree.items() if isinstance(tree, dict) else enumerate(tree)):
         yield tree, key
-        if isinstance(value, dict | list):
-            yield from _places(value)
+        yield from _places(value)
 
 
 def wrapped(pointers: np.ndarray, place: int = 1) -> np.ndarray:

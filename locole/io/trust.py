@@ -14,10 +14,19 @@ from numpy.typing import NDArray
 
 from locole.exceptions import ModelFileError
 
-__all__ = ["Budget", "check_csr", "check_indices", "check_permutation", "check_pointers"]
+__all__ = [
+    "Budget",
+    "check_csr",
+    "check_indices",
+    "check_like",
+    "check_permutation",
+    "check_pointers",
+]
 
 #: Types of numbers that places in other arrays have.
 _PLACES = ("int32", "int64")
+# More than any matrix has; scipy cannot count further than 2^63.
+_MOST_COLUMNS = 1 << 48
 # What a file may ask for, however small it is; and a larger one as a multiple of its size.
 _ROOM_BYTES, _ROOM_FACTOR = 1 << 30, 64
 
@@ -108,10 +117,36 @@ def check_permutation(numbers: NDArray, what: str, *, size: int) -> None:
         raise ModelFileError(f"its {what} do not occur once each")
 
 
+def check_like(found: Any, wanted: Any, what: str) -> None:
+    """Check that a value has the type, keys and shape of another one, whatever its numbers are.
+
+    Examples
+    --------
+    >>> check_like({"loss": 0.5}, {"loss": 0.0}, "state")
+    >>> check_like({"loss": "low"}, {"loss": 0.0}, "state")
+    Traceback (most recent call last):
+    locole.exceptions.ModelFileError: its state.loss is a str
+    """
+    if type(found) is not type(wanted):
+        raise ModelFileError(f"its {what} is a {type(found).__name__}")
+    if isinstance(wanted, dict):
+        if set(found) != set(wanted):
+            raise ModelFileError(f"its {what} has other entries than it should")
+        for name, value in wanted.items():
+            check_like(found[name], value, f"{what}.{name}")
+    elif hasattr(wanted, "shape") and (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        raise ModelFileError(f"its {what} has another type or shape than it should")
+
+
 def check_csr(data: NDArray, indices: NDArray, indptr: NDArray, shape: Any) -> None:
     """Check all that compiled loops over a CSR matrix rely on."""
     is_shape = isinstance(shape, list) and [type(n) for n in shape] == [int, int]
-    if not is_shape or min(shape) < 0 or data.ndim != 1 or data.size != indices.size:
+    if (
+        not is_shape
+        or not 0 <= min(shape) <= max(shape) < _MOST_COLUMNS
+        or data.ndim != 1
+        or data.size != indices.size
+    ):
         raise ModelFileError("it has a sparse matrix that is none")
     check_pointers(indptr, "rows of a sparse matrix", end=data.size, size=shape[0] + 1)
     check_indices(indices, "columns of a sparse matrix", below=shape[1])

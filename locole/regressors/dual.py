@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from locole.exceptions import ModelFileError
+from locole.io.trust import check_like
 from locole.kernels.csr import Csr
 from locole.kernels.dual import (
     BLOCK,
@@ -29,6 +31,9 @@ from locole.regressors.problem import Problem
 from locole.sparse_rows import row_squares
 
 __all__ = ["DualSettings", "solve_dual", "solve_outputs"]
+
+# What is written down of a pass over a block of outputs.
+_RECORD = {"gap", "objective", "norm", "cpu_s", "visits"}
 
 
 class DualSettings(NamedTuple):
@@ -119,7 +124,7 @@ def solve_dual(
     columns: list[Any] = [None] * len(blocks)
     left = list(range(len(blocks)))
     if checkpoints:
-        left = _unkept(checkpoints, blocks, histories, W if dense else None, columns)
+        left = _unkept(checkpoints, blocks, n_features, histories, W if dense else None, columns)
     description = "elastic net" if settings.verbose else None
     found = engine.map(
         solve_outputs,
@@ -152,6 +157,7 @@ def solve_dual(
 def _unkept(
     checkpoints: Checkpoints,
     blocks: list[slice],
+    n_features: int,
     histories: list[Any],
     W: NDArray | None,
     columns: list[Any],
@@ -163,12 +169,31 @@ def _unkept(
         if kept is None:
             left.append(place)
             continue
+        shape = (n_features, block.stop - block.start)
+        _check_kept(kept, sp.csr_array(shape, dtype=np.float32) if W is None else W[:, block])
         histories[place] = kept["history"]
         if W is None:
             columns[place] = kept["weights"]
         else:
             W[:, block] = kept["weights"]
     return left
+
+
+def _check_kept(kept: dict[str, Any], weights: Any) -> None:
+    """Refuse a file that is not what was written: it is trusted no more than a model."""
+    try:
+        check_like(kept, {"history": [], "weights": weights}, "checkpoint")
+        if not kept["history"] or not all(map(_is_record, kept["history"])):
+            raise ModelFileError("its history is none")
+    except ModelFileError as error:
+        raise ModelFileError(
+            f"the checkpoint cannot be resumed: {error}. Take another folder, or remove it."
+        ) from None
+
+
+def _is_record(record: Any) -> bool:
+    is_whole = isinstance(record, dict) and set(record) == _RECORD
+    return is_whole and all(isinstance(value, int | float) for value in record.values())
 
 
 def _name(place: int) -> str:

@@ -195,7 +195,10 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         return self._vectorizers
 
     def _check_learnt(self) -> None:
-        type(self)(**self._settings)._check_parameters()
+        given = type(self)(**self._settings)
+        given._check_parameters()
+        if set(self._settings) != set(given.get_params()) - {"analyzer"}:
+            raise ModelFileError("it does not say how its terms are counted")
         blocks = BLOCKS.get(self.analyzer_, ())
         size = self._settings["n_features"]
         fits = bool(self.idf_) and set(self.idf_) <= set(blocks)
@@ -205,6 +208,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
                 size // len(blocks) if size and blocks else _size(self.terms_.get(block), "OU")
             )
             fits = fits and _size(idf, "f") == n_columns and idf.dtype == np.float32
+            fits = fits and bool(np.isfinite(idf).all())
         if not fits:
             raise ModelFileError("its terms and their weights do not fit together")
 

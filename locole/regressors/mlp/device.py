@@ -13,6 +13,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from locole.exceptions import LocoleError
+from locole.io.trust import check_indices, check_like
 from locole.regressors.mlp.batches import Batch
 from locole.regressors.mlp.momentum import BETAS, EPS, IdleMomentum
 from locole.regressors.mlp.network import Network
@@ -83,7 +84,9 @@ class DeviceLayer:
         return {**arrays, "last": self.last, "done": self.idle.done}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a state, whose arrays are copied."""
+        """Go back to a state, whose arrays are copied after a check."""
+        check_like(state, self.state(), "first layer")
+        check_indices(np.append(state["last"], state["done"]), "steps", below=self.idle.n_steps + 1)
         self.idle.done = int(state["done"])
         self.last[:] = state["last"]
         for name in ("W", "M", "U"):

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.exceptions import LocoleError, LocoleWarning
+from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
+from locole.io.trust import check_like
 from locole.regressors.checkpoint import Checkpoints
 from locole.regressors.mlp.training import LossOverflowError, Training
 from locole.regressors.problem import Problem
@@ -177,18 +178,32 @@ class Fit:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a state, whose arrays are copied."""
+        """Go back to a state, whose arrays are copied; it is trusted no more than any other file."""
+        try:
+            self._restore(state)
+        except (ModelFileError, LookupError, TypeError, ValueError, AttributeError) as error:
+            reason = str(error).rstrip(".")[:200]
+            raise ModelFileError(
+                f"the checkpoint cannot be resumed: {reason}. Take another folder, or remove it."
+            ) from error
+
+    def _restore(self, state: dict[str, Any]) -> None:
         training, part = self.training, self.training.group.part
-        training.layer.restore(_with_columns(state["layer"], part))
+        layer, kept = _with_columns(state["layer"], part), state["kept"]
+        own: dict[str, Any] = {"arrays": training.arrays, "loss": 0.0}
+        if kept:
+            kept = {**_copied(kept), "first": np.array(part(kept["first"]))}
+            check_like(kept, {**own, "first": training.layer.W, "epoch": 0}, "kept weights")
+        own |= {"moments": training.network.moments, "history": [], "stopped": False}
+        check_like({**state, "layer": 0, "kept": 0}, {**own, "layer": 0, "kept": 0}, "state")
+        training.layer.restore(layer)
         for name, array in training.arrays.items():
             array[:] = state["arrays"][name]
         for name, moments in training.network.moments.items():
             moments[:] = state["moments"][name]
         training.network.push()
         training.loss, self.history = state["loss"], list(state["history"])
-        self.kept, self.stopped = _copied(state["kept"]), state["stopped"]
-        if self.kept:
-            self.kept["first"] = np.array(part(self.kept["first"]))
+        self.kept, self.stopped = kept, state["stopped"]
 
 
 def _with_columns(layer: dict[str, Any], change: Callable[[NDArray], NDArray]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from locole.exceptions import ModelFileError
+from locole.io.trust import check_indices, check_like, check_permutation
 from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.sparse_layer import (
     Adamax,
@@ -140,7 +142,8 @@ class SparseLayer:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a state, whose arrays are copied."""
+        """Go back to a state, whose arrays are copied after a check: kernels trust them."""
+        self._check(state)
         self._asked = None
         self.idle.done = int(state["done"])
         self._n_free = len(state["free"])
@@ -148,6 +151,18 @@ class SparseLayer:
         self.M[: len(state["M"])] = state["M"]
         for name in ("W", "U", "stands", "places"):
             getattr(self, name)[:] = state[name]
+
+    def _check(self, state: dict[str, Any]) -> None:
+        own = {**self.state(), **{name: state[name] for name in ("M", "free")}}
+        check_like(state, own, "first layer")
+        n, places, free = self.W.shape[0], state["places"], state["free"]
+        used = places[places >= 0]
+        check_like(state["M"], self.M[: used.max(initial=-1) + 1], "momenta")
+        if places.min(initial=-1) < -1:
+            raise ModelFileError("its momenta are not where they are said to be")
+        check_permutation(np.concatenate([used, free]), "places of momenta", size=n)
+        past = np.append(state["stands"], state["done"])
+        check_indices(past, "steps", below=self.idle.n_steps + 1)
 
     def _missed(self, batch: Batch) -> NDArray[np.float32]:
         """What the rows of a batch have missed."""
