@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +16,16 @@ from locole.datasets.base import MAX_FEATURES, compact_csr, label_array
 from locole.datasets.growing import require_room
 from locole.datasets.sources import PathLike, shown
 from locole.exceptions import LocoleError
+from locole.io.trust import Budget, check_csr
 
 __all__ = ["labels_path", "load_npz"]
+
+# Whatever numpy and zipfile raise when they are given bytes that they have not written.
+_DAMAGE = (
+    ValueError, OSError, EOFError, LookupError, TypeError, AttributeError, MemoryError, SyntaxError,
+    RecursionError, NotImplementedError, OverflowError, RuntimeError, tokenize.TokenError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def labels_path(path: PathLike) -> Path:
@@ -69,31 +78,60 @@ def load_npz(path: PathLike, *, labelled: bool = True) -> tuple[sp.csr_matrix, N
     return X, _read_labels(path, X.shape[0]) if labelled else None
 
 
-def _read_matrix(path: PathLike) -> Any:
+def _read_matrix(path: PathLike) -> sp.csr_matrix | sp.csc_matrix:
     name = shown(path)
     with open(path, "rb") as file:
+        n_bytes = _unpacked_bytes(file, name)
+        # Zeros pack a thousandfold: look at the size before unpacking.
+        require_room(n_bytes, name)
         try:
-            with zipfile.ZipFile(file) as members:
-                # Zeros pack a thousandfold: look at the size before unpacking.
-                require_room(sum(member.file_size for member in members.infolist()), name)
-            file.seek(0)
-            X = sp.load_npz(file)
-            X.check_format(full_check=True)
-        except LocoleError:
-            raise
-        except (
-            ValueError, OSError, EOFError, KeyError, TypeError, AttributeError, MemoryError,
-            NotImplementedError, OverflowError, zipfile.BadZipFile, zlib.error,
-        ) as error:  # fmt: skip
-            raise LocoleError(
-                f"{name} is no sparse matrix in CSR format, or damaged ({_brief(error)}): save it "
-                "with scipy.sparse.save_npz."
-            ) from error
-    return X
+            with np.load(file, allow_pickle=False) as members:
+                return _matrix(members, Budget(n_bytes))
+        except _DAMAGE as error:
+            raise _no_matrix(name, error) from error
+
+
+def _unpacked_bytes(file: BinaryIO, name: str) -> int:
+    try:
+        with zipfile.ZipFile(file) as members:
+            return sum(member.file_size for member in members.infolist())
+    except _DAMAGE as error:
+        raise _no_matrix(name, error) from error
+    finally:
+        file.seek(0)
+
+
+def _matrix(members: Any, budget: Budget) -> sp.csr_matrix | sp.csc_matrix:
+    """Matrix of the arrays of a file, checked before scipy sees them, whose own check wraps around."""
+    kind = members["format"].item()
+    kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
+    if kind not in ("csr", "csc"):
+        raise LocoleError(f"its format is {kind!r}")
+    shape = [int(size) for size in members["shape"]]
+    data, indices, indptr = (members[name] for name in ("data", "indices", "indptr"))
+    indices, indptr = _places(indices), _places(indptr)
+    check_csr(data, indices, indptr, shape if kind == "csr" else shape[::-1])
+    # Rows without an entry are for nothing in columns.
+    budget.spend(8 * shape[0], "rows")
+    made = sp.csr_matrix if kind == "csr" else sp.csc_matrix
+    return made((data, indices, indptr), shape=tuple(shape))
+
+
+def _places(array: NDArray) -> NDArray:
+    """Whole numbers in the types that are checked; anything else as it is."""
+    is_usual = array.dtype in (np.dtype(np.int32), np.dtype(np.int64))
+    return array if is_usual or array.dtype.kind not in "iu" else array.astype(np.int64)
+
+
+def _no_matrix(name: str, error: BaseException) -> LocoleError:
+    return LocoleError(
+        f"{name} is no sparse matrix in CSR or CSC format, or damaged ({_brief(error)}): save it with "
+        "scipy.sparse.save_npz."
+    )
 
 
 def _checked_matrix(X: Any, name: str) -> sp.csr_matrix:
-    if X.ndim != 2 or X.shape[1] > MAX_FEATURES or X.dtype.kind not in "biuf":
+    if X.shape[1] > MAX_FEATURES or X.dtype.kind not in "biuf":
         raise LocoleError(
             f"{name}: a matrix of numbers with at most {MAX_FEATURES:,} columns is needed."
         )
@@ -114,7 +152,7 @@ def _read_labels(path: PathLike, n_rows: int) -> NDArray:
     try:
         # Mapped, so that a header that promises too much takes no memory.
         y = np.load(beside, allow_pickle=False, mmap_mode="r")
-    except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
+    except _DAMAGE as error:
         raise LocoleError(
             f"{shown(beside)} is no array of whole numbers or texts ({_brief(error)})."
         ) from error

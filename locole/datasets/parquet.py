@@ -29,11 +29,16 @@ def parquet_records(
         )
     with open(path, "rb") as file:
         try:
-            table = parquet.ParquetFile(file)
-            names = table.schema_arrow.names
+            schema = parquet.read_schema(file)
+            names = schema.names
             places = columns.find(names, name)
-            _check_types(pyarrow, table.schema_arrow, places, name)
+            _check_types(pyarrow, schema, places, name)
+            file.seek(0)
+            # A text that stands once in the file for thousands of rows is made once.
+            table = parquet.ParquetFile(file, read_dictionary=_texts_in(pyarrow, schema))
             yield from _records(table, names, places, name, bad)
+        except UnicodeDecodeError:
+            raise LocoleError(f"{name} has texts that are not UTF-8.") from None
         except (pyarrow.ArrowException, OSError, OverflowError) as error:
             brief = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise LocoleError(f"{name} is no Parquet file, or damaged ({brief}).") from error
@@ -48,6 +53,11 @@ def _import_pyarrow() -> tuple[Any, Any]:
             "reading Parquet needs the package pyarrow: pip install locole[parquet]"
         ) from error
     return pyarrow, parquet
+
+
+def _texts_in(pyarrow: Any, schema: Any) -> list[str]:
+    """Names of the columns of texts."""
+    return [field.name for field in schema if pyarrow.types.is_string(field.type)]
 
 
 def _check_types(pyarrow: Any, schema: Any, places: Places, name: str) -> None:
@@ -71,6 +81,14 @@ def _check_types(pyarrow: Any, schema: Any, places: Places, name: str) -> None:
         )
 
 
+def _cells(column: Any) -> Iterator[Any]:
+    """Values of a column; those of a dictionary are the same objects wherever they occur."""
+    if not hasattr(column, "dictionary"):
+        return iter(column.to_pylist())
+    values = column.dictionary.to_pylist()
+    return (None if i is None else values[i] for i in column.indices.to_pylist())
+
+
 def _records(
     table: Any, names: list[str], places: Places, name: str, bad: BadRow | None
 ) -> Iterator[Record]:
@@ -79,7 +97,7 @@ def _records(
     def rows() -> Iterator[tuple[str, dict[int, Any]]]:
         number = 0
         for batch in table.iter_batches(_BATCH_ROWS, columns=[names[place] for place in wanted]):
-            columns = [batch.column(names[place]).to_pylist() for place in wanted]
+            columns = [_cells(batch.column(names[place])) for place in wanted]
             for cells in zip(*columns, strict=True):
                 number += 1
                 yield f"{name}, row {number}", dict(zip(wanted, cells, strict=True))

@@ -193,8 +193,8 @@ def spoilt(name, value):
         (spoilt("data", np.float64([1, 1e39, 1, 1])), "too large for float32"),
         (spoilt("data", np.complex64([1, 1j, 1, 1])), "a matrix of numbers"),
         (sp.csr_matrix((2, 10**9)), "at most 100,000,000 columns"),
-        (X.tocoo(), "no sparse matrix in CSR format"),
-        (X.todia(), "no sparse matrix in CSR format"),
+        (X.tocoo(), "no sparse matrix in CSR or CSC format"),
+        (X.todia(), "no sparse matrix in CSR or CSC format"),
     ],
     ids=["column", "negative", "pointer", "nan", "huge", "complex", "wide", "coo", "dia"],
 )
