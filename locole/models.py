@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
 # Reading needs every kind of model that there is: importing them makes their names known.
 import locole.baselines
 import locole.classifier
 import locole.text  # noqa: F401
+from locole.exceptions import ModelFileError
 from locole.io import Verify, read_model
 
 __all__ = ["load"]
@@ -47,4 +52,14 @@ def load(path: str | os.PathLike[str], *, verify: Verify = "auto") -> Any:
     >>> bool(classifier.score(X, y) > 0.9)
     True
     """
-    return read_model(path, verify=verify)
+    model = read_model(path, verify=verify)
+    if not isinstance(model, ClassifierMixin):
+        kind = type(model).__name__.lstrip("_")
+        raise ModelFileError(
+            f"{path} holds no model but a part of one: {kind}. Give a whole model."
+        )
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise ModelFileError(f"the model in {path} has learnt nothing: fit it first.") from None
+    return model

@@ -99,11 +99,12 @@ def _print(found: dict[str, Any]) -> None:
 
 def _print_part(name: str, part: dict[str, Any], *, indent: int) -> None:
     """Print a part with its size and values, and below it its parts."""
+    from locole.cli.process import visible
     from locole.cli.show import print_pairs, size
 
     within = {key: value for key, value in part.items() if _is_part(value)}
     kind, n_bytes = part["class"], part["bytes"]
-    print(f"{' ' * indent}{name}: {kind}" + (f", {size(n_bytes)}" if n_bytes else ""))
+    print(f"{' ' * indent}{visible(name)}: {kind}" + (f", {size(n_bytes)}" if n_bytes else ""))
     hidden = {"class", "bytes", "choice_", *within}
     print_pairs({k: v for k, v in part.items() if k not in hidden}, indent=indent + 2)
     for key, value in within.items():

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["as_a_process", "drop_output", "one_line"]
+__all__ = ["as_a_process", "drop_output", "one_line", "visible"]
 
 
 @contextlib.contextmanager
@@ -69,8 +69,12 @@ def one_line(message: str) -> str:
     >>> print(one_line("two\nlines, \x1b[31mred"))
     two lines, \x1b[31mred
     """
-    words = " ".join(message.split())
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+    return visible(" ".join(message.split()))
+
+
+def visible(text: str) -> str:
+    """Text with its control characters written out: a terminal would obey them."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 @contextlib.contextmanager

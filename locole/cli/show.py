@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from locole.cli.process import one_line, visible
+
 __all__ = ["amount", "print_json", "print_pairs", "print_table", "say", "size", "warn"]
 
 
@@ -18,8 +20,6 @@ def say(message: str) -> None:
 
 def warn(message: str) -> None:
     """Say on standard error what may be wrong."""
-    from locole.cli.process import one_line
-
     say(f"locole: warning: {one_line(message)}")
 
 
@@ -32,7 +32,9 @@ def print_json(value: Mapping[str, Any]) -> None:
     {"capacity": null, "dims": [256, 1024]}
     """
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower() in ("utf-8", "utf8")
-    print(json.dumps(_plain(value), ensure_ascii=not is_utf8, allow_nan=False))
+    text = json.dumps(_plain(value), ensure_ascii=not is_utf8, allow_nan=False)
+    # JSON leaves some characters alone that a terminal takes for orders.
+    print("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text))
 
 
 def _plain(value: Any) -> Any:
@@ -58,7 +60,7 @@ def print_pairs(pairs: Mapping[str, Any], *, indent: int = 0) -> None:
     """
     width = max(map(len, pairs), default=0)
     for name, value in pairs.items():
-        print(f"{'':{indent}}{name:{width}}  {amount(value)}".rstrip())
+        print(f"{'':{indent}}{visible(name):{width}}  {amount(value)}".rstrip())
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -99,7 +101,7 @@ def amount(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     # What a model says must not steer the terminal.
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in str(value))
+    return "\n".join(map(visible, str(value).split("\n")))
 
 
 def size(n_bytes: float | None) -> str:

@@ -19,7 +19,11 @@ __all__ = [
     "TargetRegressor",
     "TargetsLike",
     "as_targets",
+    "remembered",
 ]
+
+# Records of passes that a model keeps: some megabytes, which a model file has room for.
+_RECORDS = 10_000
 
 
 @runtime_checkable
@@ -123,3 +127,14 @@ class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
     @abstractmethod
     def predict(self, X: Any) -> NDArray:
         """Points of shape (rows, real_dim)."""
+
+
+def remembered(history: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Return the last 10,000 records of a history, so that a model that learns for ever can be saved.
+
+    Examples
+    --------
+    >>> len(remembered([{}] * 20_000))
+    10000
+    """
+    return history[-_RECORDS:]

@@ -14,7 +14,7 @@ from locole.atomic import all_or_nothing
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
-from locole.regressors.base import TargetsLike, as_targets
+from locole.regressors.base import TargetsLike, as_targets, remembered
 from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
 from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
@@ -203,7 +203,7 @@ class ElasticNetRegressor(LinearRegressor):
         W = _replaced(W, touched, _scaled(moved, ease))
         self._set_weights(W, self.n_outputs_, constant=self._has_constant)
         self._count(problem)
-        self.history_ = self.history_ + history
+        self.history_ = remembered([*self.history_, *history])
         return self
 
     def _ease(self, l1: float) -> NDArray:

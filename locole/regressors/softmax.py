@@ -13,7 +13,7 @@ from locole.atomic import all_or_nothing
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.simd import WIDTH, padded_width
-from locole.regressors.base import LabelTargets, TargetsLike
+from locole.regressors.base import LabelTargets, TargetsLike, remembered
 from locole.regressors.descent import Descent, label_counts, softmax_of
 from locole.regressors.early_stopping import Watch, split
 from locole.regressors.linear import LinearRegressor
@@ -246,7 +246,7 @@ class SoftmaxRegressor(LinearRegressor):
             record = {"loss": loss, **watch.look()}
             wall = max(time.perf_counter() - start, 1e-9)
             record |= {"wall_s": wall, "examples_per_s": n / wall}
-            self.history_ = [*self.history_, record]
+            self.history_ = remembered([*self.history_, record])
             if watch.is_over:
                 break
             start = time.perf_counter()

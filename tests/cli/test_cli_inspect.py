@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+from forgery import Forgery
+
 import locole
+from locole.embeddings import OneHot
+from locole.io import write_model
+from locole.regressors.checkpoint import Checkpoints
 
 
 def test_json_of_a_model_of_texts(run, folder):
@@ -73,3 +79,30 @@ def test_a_damaged_model_is_bad_input(run, folder):
     done = run("inspect", "texts")
     assert done.code == 2
     assert "has changed" in done.err
+
+
+def test_a_model_does_not_steer_the_terminal(run, folder):
+    """Labels, names of parts and of arrays may be anything."""
+    forged = Forgery.of(folder / "texts")
+    text = json.dumps(forged.content).replace('"elastic_net"', '"\\u001b[31m\\u009b2J\\u007f"')
+    forged.content = json.loads(text.replace('"analyzer as given"', '"\\u001b]0;x\\u0007"'))
+    forged.write(folder / "forged")
+    for words in (["forged"], ["forged", "--json"]):
+        done = run("inspect", *words)
+        assert done.code == 0, done.err
+        assert all(c.isprintable() or c == "\n" for c in done.out)
+    assert "regressors_[\\x1b[31m" in run("inspect", "forged").out
+
+
+def test_what_is_no_model_is_said_in_one_sentence(run, folder):
+    write_model(folder / "code", OneHot(3, dim=3))
+    Checkpoints(folder / "state", owner="me").write({"done": 3})
+    write_model(folder / "unfitted", locole.LocoleClassifier())
+    for verb, *words in (["inspect"], ["predict", "test.tsv"], ["evaluate", "test.tsv"]):
+        for name, said in (
+            ("code", "code holds no model but a part of one: OneHot. Give a whole model."),
+            ("state", "state holds no model but a part of one: Checkpoint. Give a whole model."),
+            ("unfitted", "the model in unfitted has learnt nothing: fit it first."),
+        ):
+            done = run(verb, name, *words)
+            assert (done.code, done.err) == (2, f"locole: {said}\n")

@@ -202,3 +202,12 @@ def test_one_array_is_not_shared_by_thousands_of_parts(tmp_path):
 def test_a_code_over_a_large_field_is_fine_if_the_model_is_large():
     values = Kerdock(40, dim=1024)._state()
     assert 10_000 < Kerdock._bytes_to_make(values) < 1_000_000
+
+
+def test_a_model_that_learns_for_ever_can_be_saved(tmp_path):
+    data = CASES["softmax"].data()
+    model = CASES["softmax"].fitted()
+    regressor = model.regressor_
+    regressor.history_ = regressor.history_ * 20_000
+    model.partial_fit(data.X[:5], data.y[:5]).save(tmp_path / "m")
+    assert len(load(tmp_path / "m").regressor_.history_) == 10_000

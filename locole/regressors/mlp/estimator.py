@@ -21,6 +21,7 @@ from locole.regressors.base import (
     TargetRegressor,
     TargetsLike,
     as_targets,
+    remembered,
 )
 from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
 from locole.regressors.elastic_net import ElasticNetRegressor
@@ -324,7 +325,7 @@ class MLPRegressor(TargetRegressor):
         )  # fmt: skip
         self.n_outputs_, self.settings_ = shape.n_outputs, dataclasses.asdict(settings)
         self.first_, self.layers_ = learnt.W, learnt.arrays
-        self.history_ = [*self.history_, *learnt.history]
+        self.history_ = remembered([*self.history_, *learnt.history])
         self.rows_seen_ += rows.n_rows
 
     def _require_room(
