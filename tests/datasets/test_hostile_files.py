@@ -70,7 +70,7 @@ def test_places_of_other_types(tmp_path):
         other = {name: honest[name].astype(dtype) for name in ("indices", "indptr")}
         X, _ = load_npz(npz(tmp_path / "a.npz", **{**honest, **other}), labelled=False)
         expected, _ = load_npz(npz(tmp_path / "b.npz", **honest), labelled=False)
-        assert (X != expected).nnz == 0
+        assert (expected != X).nnz == 0
 
 
 def parquet(path, texts, labels, **options):

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 TESTS = Path(__file__).parents[1]
 sys.path += [str(TESTS), str(TESTS / "io")]
 
 from forgery import Forgery, wrapped  # noqa: E402
 from golden_cases import CASES, Data  # noqa: E402
+from mutations import LOOPS, mutate  # noqa: E402
+from runner import folder  # noqa: E402
 
 from locole import load  # noqa: E402
 from locole.exceptions import LocoleError  # noqa: E402
 
-__all__ = ["KINDS", "honest", "use", "warm_up", "wrapped"]
+__all__ = ["KINDS", "check_model", "honest", "use", "warm_up", "wrapped"]
 
 GOLDEN = TESTS / "io" / "golden" / "format2"
 #: Kinds of models, by the names of golden ones.
@@ -42,30 +45,36 @@ def questions(kind: str) -> Data:
     return Data(data.X[:_ROWS], y, data.questions[:_ROWS])
 
 
-@cache
-def folder() -> Path:
-    """Where forged models are written; in memory if there is such a place."""
-    memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="fuzz", dir=memory if memory.is_dir() else None))
+def check_model(case: tuple[int, int]) -> str:
+    """Use the forged model of that seed and number."""
+    seed, number = case
+    kind = KINDS[number % len(KINDS)]
+    forged = honest(kind).copy()
+    touched = mutate(forged, np.random.default_rng([seed, number]))
+    return use(forged, kind, learns=not touched & LOOPS)
 
 
-def use(forged: Forgery, kind: str) -> str:
+def use(forged: Forgery, kind: str, *, learns: bool = True) -> str:
     """Write, load and use a forged model; say how far it came."""
     path = folder() / "model"
     forged.write(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with np.errstate(all="ignore"):
-            return _use(path, questions(kind))
+            return _use(path, questions(kind), learns)
 
 
-def _use(path: Path, data: Data) -> str:
+def _use(path: Path, data: Data, learns: bool) -> str:
     model = load(path, verify=True)
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return "no fitted model"
     answers: list[Any] = [
         lambda: model.predict(data.questions),
         lambda: model.predict_topk(data.questions, k=2),
         lambda: model.decision_function(data.questions),
-        lambda: model.partial_fit(data.X, data.y),
+        lambda: model.partial_fit(data.X, data.y) if learns else None,
         lambda: model.predict(data.questions),
         lambda: model.save(path.with_name("saved")),
     ]

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import resource
 import select
+import shutil
 import signal
 import sys
+import tempfile
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from locole.exceptions import LocoleError
 
-__all__ = ["Finding", "Report", "run"]
+__all__ = ["Finding", "Report", "folder", "run"]
 
 #: Bytes that a case may take beyond what the process had, and seconds it may last.
 MEMORY_BYTES, TIME_S = 1 << 31, 20.0
-#: Cases of one process: few, so that one which takes memory is found among few.
-BATCH = 40
+#: Cases of one process; a fork costs as much as dozens of cases.
+BATCH = 500
 
 Check = Callable[[Any], str]
+
+
+@cache
+def folder() -> Path:
+    """Where cases are written, one after the other; in memory if there is such a place."""
+    memory = Path("/dev/shm")
+    made = Path(tempfile.mkdtemp(prefix="fuzz", dir=memory if memory.is_dir() else None))
+    # Forked processes end without this.
+    atexit.register(shutil.rmtree, made)
+    return made
 
 
 class Finding(NamedTuple):
@@ -134,11 +150,18 @@ def _outcome(case: Any, check: Check) -> tuple[str, str | None]:
             return "raised", f"too much memory: {error}"
         outcome = "refused"
     except BaseException as error:
-        return "raised", f"{type(error).__name__}: {str(error)[:300]}"
+        return "raised", f"{type(error).__name__}: {str(error)[:300]} ({_place_of(error)})"
     grown = _peak_bytes() - before
     if grown > MEMORY_BYTES // 2:
         return "grew", f"took {grown >> 20} MB"
     return outcome, None
+
+
+def _place_of(error: BaseException) -> str:
+    """Last line of the package that led to an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if f"{os.sep}locole{os.sep}" in frame.filename] or frames
+    return f"{own[-1].filename.rpartition(os.sep)[2]}:{own[-1].lineno}"
 
 
 def _peak_bytes() -> int:
