@@ -91,7 +91,7 @@ def test_failures_are_repeated_when_their_data_has_changed(run, sets):
     words = ["bench", "table2", "--data", "sets", "--method", "centroids"]
     done = run(*words)
     assert "failed: " in done.err
-    told = "1 runs have no figures: --retry repeats them; so does a change of their data."
+    told = "runs without figures: 1; --retry repeats them, and so does a change of their data."
     assert done.err.splitlines()[-1] == told
     assert run(*words, "--dry-run").out.splitlines()[-1] == "0 of 1 runs are left."
     for path in sets.iterdir():

@@ -117,7 +117,8 @@ def test_settings_are_json_or_texts(settings):
 def test_bad_words_are_one_line(run, folder, words, part):
     done = run("fit", "train.tsv", "-o", "model", *words)
     assert done.code == 2
-    (line,) = done.err.splitlines()
+    started, line = done.err.splitlines()
+    assert started == "starting …"
     assert part in line
     assert not (folder / "model").exists()
 

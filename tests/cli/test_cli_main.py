@@ -40,6 +40,23 @@ def test_help_imports_nothing_heavy(words):
     assert out
 
 
+def test_fit_says_something_before_it_imports_anything_heavy(tmp_path):
+    (tmp_path / "some.tsv").touch()
+    words = ["fit", str(tmp_path / "some.tsv"), "-o", str(tmp_path / "model")]
+    code = f"""
+from locole.cli import main
+import locole.cli.show
+def say(message):
+    print(message)
+    raise KeyboardInterrupt
+locole.cli.show.say = say
+assert main({words}) == 130
+"""
+    modules, out = modules_after(code)
+    assert out == "starting …\n"
+    assert not modules.intersection(HEAVY)
+
+
 def test_the_package_is_imported_when_asked_for():
     modules, _ = modules_after("import locole")
     assert not modules.intersection(HEAVY)
