@@ -193,4 +193,6 @@ def _say_how_to_retry(n_runs: int) -> None:
     from locole.cli.show import say
 
     if n_runs:
-        say(f"runs without figures: {n_runs}; --retry repeats them, and so does a change of their data.")
+        say(
+            f"runs without figures: {n_runs}; --retry repeats them, and so does a change of their data."
+        )
