@@ -103,7 +103,7 @@ def _label_field(label: Any) -> str:
 
 def _lines(block: sp.csr_matrix, labels: list[str], first: int) -> str:
     # The text of a float32 array has the shortest digits that tell its numbers apart.
-    values: list[str] = block.data.astype("U16").tolist()
+    values: list[str] = block.data.astype("U32").tolist()
     indices: list[int] = (block.indices + first).tolist()
     pairs = [f" {index}:{value}" for index, value in zip(indices, values, strict=True)]
     ends = block.indptr.tolist()

@@ -191,9 +191,16 @@ class Plan(NamedTuple):
         """Regressors whose points are added up, by name."""
         if not isinstance(self.regressor, str):
             return {type(self.regressor).__name__: self.make_regressor()}
+        asked = self.make_regressor()  # refuses an engine that cannot be used
+        if self.regressor == "mlp":
+            # Its weight beside what it starts from is fitted too: the sum is not worse for it.
+            return {**self._linear(samples), "mlp": asked}
         if self.regressor != "auto":
-            return {self.regressor: self.make_regressor()}
-        self.make_regressor()  # refuses an engine that cannot be used
+            return {self.regressor: asked}
+        return self._linear(samples)
+
+    def _linear(self, samples: Samples) -> dict[str, TargetRegressor]:
+        """Linear regressors of the default model."""
         n_rows, n_classes = samples.n_positive, samples.n_classes
         settings: dict[str, Any] = {
             "random_state": self.seed, "n_jobs": self.n_jobs, "verbose": self.verbose,

@@ -512,7 +512,7 @@ def test_profiles_are_added_to_a_named_regressor():
 def test_networks_have_profiles():
     both = LocoleClassifier(regressor="mlp").fit(X, y)
     assert profile_weight(both) > 0
-    assert next(iter(both.choice_["sources"])) == "mlp"
+    assert "mlp" in both.choice_["sources"]
     for network in (MLPRegressor("labels", hidden=16, epochs=1), MLPRegressor(epochs=1)):
         assert profile_weight(LocoleClassifier(regressor=network).fit(X, y)) > 0
         alone = LocoleClassifier(regressor=network, profiles=False).fit(X, y)
@@ -524,6 +524,16 @@ def test_networks_have_profiles():
     ):
         assert isinstance(alone.scorer_, VectorScorer)
         assert isinstance(alone.regressor_, MLPRegressor)
+
+
+def test_a_network_is_weighed_beside_the_linear_models_of_the_default():
+    """So what it adds is fitted on validation rows, and it can be left out."""
+    network, default = (LocoleClassifier(regressor=name).fit(X, y) for name in ("mlp", "auto"))
+    assert set(network.choice_["sources"]) == {"mlp", *default.choice_["sources"]}
+    for name, found in default.choice_["sources"].items():
+        assert network.choice_["sources"][name]["accuracy"] == found["accuracy"]
+    right, wanted = (model.score(DATA.X_test, DATA.y_test) for model in (network, default))
+    assert right >= wanted - 0.01
 
 
 def test_profiles_are_weighed_beside_vectors_that_are_learnt():
