@@ -8,11 +8,13 @@ STAMP := $(VENV)/.installed
 # The systems we are compared with, in an environment of their own.
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
+# The lowest versions of what the project needs.
+LOWEST := .venv-lowest
 # One BLAS thread per process: two collapse on a busy machine, and the test workers are the parallelism.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test lint format bench bench-baselines bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
+.PHONY: help setup browser test test-lowest lint format bench bench-baselines bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -32,6 +34,11 @@ browser:
 
 test: setup browser  ## run the tests and doctests
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q
+
+test-lowest: browser  ## run the tests with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e '.[all]'
+	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest -n 2 -q $(ARGS)
 
 lint: setup  ## ruff, mypy and the import rules
 	$(BIN)/ruff check .
@@ -93,4 +100,4 @@ demo: setup  ## learn the names of about 16,600 cities, compare with centroids, 
 	$(BIN)/locole demo --html build/demo.html $(ARGS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(PEERS) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
