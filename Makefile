@@ -14,7 +14,7 @@ LOWEST := .venv-lowest
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest lint format bench bench-baselines bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ test-lowest: browser  ## run the tests with the lowest versions that pyproject.t
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e '.[all]'
 	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest -n 2 -q $(ARGS)
+
+fuzz: setup  ## forged models and mutated files of every format, with bounds checks in kernels
+	NUMBA_BOUNDSCHECK=1 $(ONE_THREAD) $(BIN)/python tests/fuzz $(ARGS)
 
 lint: setup  ## ruff, mypy and the import rules
 	$(BIN)/ruff check .

@@ -57,7 +57,8 @@ def _import_pyarrow() -> tuple[Any, Any]:
 
 def _texts_in(pyarrow: Any, schema: Any) -> list[str]:
     """Names of the columns of texts."""
-    return [field.name for field in schema if pyarrow.types.is_string(field.type)]
+    types = pyarrow.types
+    return [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
 
 
 def _check_types(pyarrow: Any, schema: Any, places: Places, name: str) -> None:
@@ -85,6 +86,7 @@ def _cells(column: Any) -> Iterator[Any]:
     """Values of a column; those of a dictionary are the same objects wherever they occur."""
     if not hasattr(column, "dictionary"):
         return iter(column.to_pylist())
+    column.validate(full=True)  # a damaged file may count beyond its dictionary
     values = column.dictionary.to_pylist()
     return (None if i is None else values[i] for i in column.indices.to_pylist())
 

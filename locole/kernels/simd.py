@@ -13,7 +13,7 @@ import operator
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.extending import intrinsic, models, overload, register_model
 
 from locole.kernels.jit import kernel
@@ -61,9 +61,20 @@ class _VectorModel(models.PrimitiveModel):
 
 def _pointer(context, builder, array_type, array, index, vector_type):
     """Address of element ``index`` of a contiguous array, as a pointer to a vector."""
-    data = cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
-    address = builder.gep(data, [index])
+    made = cgutils.create_struct_proxy(array_type)(context, builder, value=array)
+    if config.BOUNDSCHECK and isinstance(vector_type, ir.VectorType):
+        _check_bounds(context, builder, made.nitems, index)
+    address = builder.gep(made.data, [index])
     return builder.bitcast(address, vector_type.as_pointer())
+
+
+def _check_bounds(context, builder, size, index):
+    """Raise IndexError for a vector outside its array, where numba checks indices, too."""
+    last = builder.add(index, ir.Constant(index.type, WIDTH))
+    below = builder.icmp_signed("<", index, ir.Constant(index.type, 0))
+    beyond = builder.icmp_signed(">", last, size)
+    with builder.if_then(builder.or_(below, beyond), likely=False):
+        context.call_conv.return_user_exc(builder, IndexError, ("vector out of bounds",))
 
 
 @intrinsic

@@ -81,13 +81,16 @@ def parquet(path, texts, labels, **options):
 def test_texts_that_are_not_utf8(tmp_path):
     offsets, raw = pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")
     bad = pa.StringArray.from_buffers(1, offsets, raw)
-    with pytest.raises(LocoleError, match="has texts that are not UTF-8"):
-        load_texts(parquet(tmp_path / "a.parquet", bad, ["x"]))
+    for texts in (bad, bad.cast(pa.large_string())):
+        with pytest.raises(LocoleError, match=r"not UTF-8|Invalid UTF8"):
+            load_texts(parquet(tmp_path / "a.parquet", texts, ["x"]))
 
 
-def test_a_long_text_of_a_dictionary_is_made_once(tmp_path):
+@pytest.mark.parametrize("kind", ["string", "large_string"])
+def test_a_long_text_of_a_dictionary_is_made_once(tmp_path, kind):
     """Some hundred bytes; 4,096 copies of a million characters took ten gigabytes."""
-    long = pa.DictionaryArray.from_arrays(np.zeros(4096, np.int8), ["a" * 1_000_000])
+    texts = pa.array(["a" * 1_000_000], kind)
+    long = pa.DictionaryArray.from_arrays(np.zeros(4096, np.int8), texts)
     path = parquet(tmp_path / "a.parquet", long, long, compression="zstd", store_schema=False)
     assert path.stat().st_size < 2000
     texts, labels = load_texts(path)

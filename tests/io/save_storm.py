@@ -6,6 +6,7 @@ Prints one line of JSON with what was seen.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -76,6 +77,47 @@ def stopped_saves(folder: Path, kind: int, times: int) -> dict[str, int]:
     return seen
 
 
+def killed_at_every_call(folder: Path) -> dict[str, int]:
+    """Kill a save before its first call of the system, then before its second, and so on to its end.
+
+    Every call of Python's modules for files counts, which are more than those of the system.
+    """
+    seen = {"a": 0, "b": 0, "litter": 0, "turns": 0}
+    before = "a"
+    for number in itertools.count():
+        write_model(folder, A)
+        if not _killed_at(folder, number):
+            break
+        letter = read_letter(folder)
+        seen[letter] += 1
+        seen["turns"] += letter != before
+        seen["litter"] += len(os.listdir(folder)) > 2
+        before = letter
+    seen["left_at_the_end"] = len(os.listdir(folder)) - 2
+    return seen
+
+
+def _killed_at(folder: Path, number: int) -> bool:
+    """Whether a save has come so far as to be killed before its call of that number."""
+    pid = os.fork()
+    if pid:
+        return os.waitpid(pid, 0)[1] == signal.SIGKILL
+    left = itertools.count(number, -1)
+
+    def on_call(frame, event, called):
+        if event == "c_call" and _is_of_files(called) and next(left) == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(on_call)
+    write_model(folder, B)
+    os._exit(0)
+
+
+def _is_of_files(function) -> bool:
+    owner = type(function.__self__).__module__ if function.__module__ is None else ""
+    return (function.__module__ or owner) in ("posix", "fcntl", "_io", "io")
+
+
 def reads_during_saves(folder: Path, times: int, savers: int) -> dict[str, int]:
     """Read while one or several processes save; every read gets one whole model."""
     write_model(folder, A)
@@ -97,6 +139,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     root, kills = Path(sys.argv[1]), int(sys.argv[2])
     found = {
+        "each": killed_at_every_call(root / "each"),
         "killed": stopped_saves(root / "killed", signal.SIGKILL, kills),
         "interrupted": stopped_saves(root / "interrupted", signal.SIGINT, kills // 10),
         "read": reads_during_saves(root / "read", kills // 2, savers=1),

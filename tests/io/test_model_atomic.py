@@ -52,7 +52,12 @@ def test_saves_killed_interrupted_and_read_at_random_moments(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     seen = json.loads(run.stdout)
-    killed, interrupted = seen["killed"], seen["interrupted"]
+    killed, interrupted, each = seen["killed"], seen["interrupted"], seen["each"]
+    # Before each call of the system: the old model up to one moment, and from then on the new one.
+    assert each["a"] > 40
+    assert each["b"] > 5
+    assert each["turns"] == 1
+    assert each["litter"] > 20
     assert killed["a"] + killed["b"] == KILLS
     # Many kills came in the middle of a save, else they would show nothing.
     assert killed["litter"] > KILLS // 20
