@@ -112,8 +112,6 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         wanted = getattr(self, "class_weight", None)
         if wanted is None:
             return weight
-        if not isinstance(wanted, dict) and wanted != "balanced":
-            raise LocoleError(f"class_weight must be None, 'balanced' or a dict, not {wanted!r}.")
         if more and wanted == "balanced":
             raise LocoleError(
                 "class_weight='balanced' needs all rows at once: give partial_fit a sample_weight, or "

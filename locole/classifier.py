@@ -14,14 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from locole.atomic import all_or_nothing, of_one_moment
 from locole.base import LabelClassifier
 from locole.choice import Choice
-from locole.decoders import Decoder
-from locole.embeddings import Embedding
+from locole.decoders import DECODERS, Decoder
+from locole.embeddings import FAMILIES, Embedding
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine
+from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO, VERBOSE, has, one_of
 from locole.samples import Rows, Samples
 from locole.scoring import LabelScorer, VectorScorer
-from locole.scoring.default import Plan, is_foreign
+from locole.scoring.default import REGRESSORS, Plan, is_foreign
 
 __all__ = ["LocoleClassifier"]
 
@@ -110,6 +111,20 @@ class LocoleClassifier(LabelClassifier):
     (297, 3)
     """
 
+    _parameter_constraints: ClassVar = {
+        "embedding": [*one_of("auto", *FAMILIES), Embedding],
+        "dim": [None, *COUNT],
+        "regressor": [*one_of(*REGRESSORS), *has("fit", "predict")],
+        "decoder": [*one_of("auto", *DECODERS), Decoder],
+        "random_state": [None, *SEED, np.random.RandomState],
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+        "engine": ENGINE,
+        "profiles": SWITCH_OR_AUTO,
+        "nearest": SWITCH_OR_AUTO,
+        "scorers": [list, tuple],
+        "class_weight": [None, *one_of("balanced"), dict],
+    }
     _learnt: ClassVar = {**LabelClassifier._learnt, "scorer_": LabelScorer}
     scorer_: LabelScorer
     _unsaved: ClassVar = ("engine", "scorers", "class_weight")
@@ -201,6 +216,7 @@ class LocoleClassifier(LabelClassifier):
         """
         if not self.__sklearn_is_fitted__():
             return self._fit(X, y, sample_weight, classes=classes, growing=True)
+        self._check_values()
         samples, known = self._samples(
             X, y, sample_weight=sample_weight, classes=classes, more=True
         )
@@ -246,7 +262,8 @@ class LocoleClassifier(LabelClassifier):
         classes: ArrayLike | None = None,
         growing: bool = False,
     ) -> Self:
-        plan = self._plan()
+        self.check_parameters()
+        plan = self._plan(_seed(self.random_state))
         samples, known = self._samples(X, y, sample_weight=sample_weight, classes=classes)
         scorer = plan.scorer(samples, growing=growing).fit(samples)
         if self._takes_any_rows and scorer.n_features is not None:
@@ -266,16 +283,13 @@ class LocoleClassifier(LabelClassifier):
                 stacklevel=5,
             )
 
-    def _plan(self) -> Plan:
-        """Check the parameters; what they ask for."""
-        for name in ("profiles", "nearest"):
-            value = getattr(self, name)
-            if value not in (True, False, "auto"):
-                raise LocoleError(f"{name} must be True, False or 'auto', not {value!r}.")
+    def _plan(self, seed: int) -> Plan:
+        """What the parameters ask for."""
         names = [name for name in Plan._fields if name != "seed"]
-        plan = Plan(**{name: getattr(self, name) for name in names}, seed=_seed(self.random_state))
-        plan.make_regressor()  # refuses what cannot be made, before rows are looked at
-        return plan
+        return Plan(**{name: getattr(self, name) for name in names}, seed=seed)
+
+    def _check_means(self) -> None:
+        self._plan(seed=0).check()
 
     @property
     def _takes_any_rows(self) -> bool:

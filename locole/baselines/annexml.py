@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from locole.kernels.annexml import LANES, fill_embeddings, fill_votes, find_near
 from locole.kernels.csr import Csr
 from locole.kernels.simd import padded_width
 from locole.parallel.blocks import map_blocks
+from locole.parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
 from locole.sparse_rows import unit_rows
 
 __all__ = ["AnnexML"]
@@ -109,6 +109,21 @@ class AnnexML(Baseline):
     True
     """
 
+    _parameter_constraints: ClassVar = {
+        "n_learners": COUNT,
+        "dim": COUNT,
+        "n_parts": [None, *COUNT],
+        "n_neighbors": COUNT,
+        "epochs": COUNT,
+        "partition_epochs": COUNT,
+        "learning_rate": POSITIVE,
+        "gamma": POSITIVE,
+        "balance": NOT_NEGATIVE,
+        "batch_size": COUNT,
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
     _learnt: ClassVar = {
         **Baseline._learnt,
         "partition_": np.ndarray,
@@ -152,7 +167,6 @@ class AnnexML(Baseline):
         self.verbose = verbose
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        self._check_settings()
         X = unit_rows(X)
         n_parts = max(1, X.shape[0] // _PART_ROWS) if self.n_parts is None else int(self.n_parts)
         self.partition_ = self._learn_partitions(X, codes, n_parts)
@@ -210,7 +224,6 @@ class AnnexML(Baseline):
         self._points = np.concatenate([part.points for part in parts])
 
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
-        self._check_settings()  # some may have been set after the fit
         X = unit_rows(X)
         n_learners, width = len(self.sizes_), self._n_voters
         parts = _chosen(X, self.partition_, self.sizes_ > 0)
@@ -264,22 +277,6 @@ class AnnexML(Baseline):
         first, last = _bounds(self._n_features, learner, part)
         return _embedded(X, rows, self._features, first, last, self._maps)
 
-    def _check_settings(self) -> None:
-        for name in ("n_learners", "dim", "n_parts", "n_neighbors", "epochs", "partition_epochs",
-                     "batch_size", "random_state"):  # fmt: skip
-            value = getattr(self, name)
-            least = 0 if name == "random_state" else 1
-            is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-            if (name != "n_parts" or value is not None) and (not is_whole or value < least):
-                raise LocoleError(
-                    f"{name} must be a whole number of at least {least}, not {value!r}."
-                )
-        for name in ("learning_rate", "gamma", "balance"):
-            value = getattr(self, name)
-            is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-            if not is_number or not 0 <= value < np.inf or (value == 0 and name != "balance"):
-                raise LocoleError(f"{name} must be a positive number, not {value!r}.")
-
     def _check_learnt(self) -> None:
         super()._check_learnt()
         self._check_parts()
@@ -287,7 +284,6 @@ class AnnexML(Baseline):
         for array in (self.partition_, self._maps, self._points):
             if not np.isfinite(array).all():
                 raise ModelFileError("its weights or points are not all finite")
-        self._check_settings()
 
     def _check_parts(self) -> None:
         sizes, codes = self.sizes_, self.codes_

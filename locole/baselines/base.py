@@ -45,11 +45,13 @@ class Baseline(LabelClassifier):
         y : array of shape (n_samples,)
             Labels of any kind that can be sorted.
         """
+        self.check_parameters()
         samples, self.classes_ = self._samples(X, y)
         self._learn(_canonical(samples.X), samples.codes)
         return self
 
     def _checked_rows(self, X: Any) -> sp.csr_array:
+        self._check_values()  # some may have been set after the fit
         return _canonical(super()._checked_rows(X))
 
     def _best(self, rows: Rows, k: int) -> tuple[NDArray[np.int64], NDArray]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from locole.baselines.base import Baseline
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
+from locole.parameters import N_JOBS
 from locole.scoring.base import best_of
 from locole.sparse_rows import label_sums, unit_rows
 
@@ -45,10 +46,11 @@ class Centroids(Baseline):
     True
     """
 
+    _parameter_constraints: ClassVar = {"n_jobs": N_JOBS}
     _learnt: ClassVar = {**Baseline._learnt, "centroids_": sp.csr_array}
     _block_rows: ClassVar[int] = 128
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self, *, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from abc import abstractmethod
 from typing import Any, ClassVar, Literal, get_args
 
@@ -20,11 +19,12 @@ from locole.baselines.label_tree import (
     learn_node,
 )
 from locole.baselines.omikuji_engine import best_by_omikuji, learn_by_omikuji
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import ModelFileError
 from locole.io.trust import check_indices, check_pointers
 from locole.kernels.csr import Csr
 from locole.kernels.label_tree import Forest, search_trees
 from locole.parallel.blocks import map_blocks, n_threads
+from locole.parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE, one_of
 from locole.sparse_rows import unit_rows, with_constant
 
 __all__ = ["Engine", "LabelTrees"]
@@ -50,6 +50,19 @@ class LabelTrees(Baseline):
         "_lists": np.ndarray,
         "_nodes": np.ndarray,
         "_weights": sp.csr_array,
+    }
+    _parameter_constraints: ClassVar = {
+        "n_trees": COUNT,
+        "max_leaf": COUNT,
+        "beam": COUNT,
+        "C": POSITIVE,
+        "threshold": NOT_NEGATIVE,
+        "epochs": COUNT,
+        "tol": NOT_NEGATIVE,
+        "engine": one_of(*get_args(Engine)),
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
     }
     _learnt: ClassVar = {**Baseline._learnt, **_own}
     _block_rows: ClassVar[int] = 256
@@ -92,7 +105,6 @@ class LabelTrees(Baseline):
         return Tree(labels, children)
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        self._check_settings()
         self.__dict__.pop("_omikuji", None)
         if self.engine == "omikuji":
             self._learn_by_omikuji(X, codes)
@@ -177,7 +189,6 @@ class LabelTrees(Baseline):
         return map_blocks(function, n_tasks, block=1, n_jobs=self.n_jobs, description=description)
 
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
-        self._check_settings()  # some may have been set after the fit
         if "_omikuji" in vars(self):
             return best_by_omikuji(self._omikuji, X, k, int(self.beam))
         X = with_constant(unit_rows(X))
@@ -193,29 +204,8 @@ class LabelTrees(Baseline):
         search_trees(Csr.of(X), forest, beam, room, totals, _NO_LABELS, scores, codes)
         return codes, scores
 
-    def _check_settings(self) -> None:
-        for name, least in self._whole_numbers().items():
-            value = getattr(self, name)
-            is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-            if not is_whole or value < least:
-                raise LocoleError(
-                    f"{name} must be a whole number of at least {least}, not {value!r}."
-                )
-        if self.engine not in get_args(Engine):
-            raise LocoleError(f"engine must be 'locole' or 'omikuji', not {self.engine!r}.")
-        for name in ("C", "threshold", "tol"):
-            value = getattr(self, name)
-            is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-            if not is_number or not 0 <= value < np.inf or (name == "C" and value == 0):
-                raise LocoleError(f"{name} must be a positive number, not {value!r}.")
-
-    def _whole_numbers(self) -> dict[str, int]:
-        """Parameters that are whole numbers, and their least values."""
-        return {"n_trees": 1, "max_leaf": 1, "beam": 1, "epochs": 1, "random_state": 0}
-
     def _check_learnt(self) -> None:
         super()._check_learnt()
-        self._check_settings()
         self._check_trees()
         self._check_classifiers()
 

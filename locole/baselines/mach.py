@@ -12,10 +12,10 @@ from sklearn.base import clone
 from locole.baselines.base import Baseline
 from locole.baselines.buckets import BucketTargets, block_softmax, hashed
 from locole.baselines.dense_linear import check_weights, linear_outputs, padded
-from locole.baselines.sparse_linear import check_settings
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.kernels.symbols import scan_symbols
+from locole.parameters import COUNT, N_JOBS, SEED, VERBOSE, at_least, one_of
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
 
 __all__ = ["MACH"]
@@ -78,6 +78,14 @@ class MACH(Baseline):
     True
     """
 
+    _parameter_constraints: ClassVar = {
+        "n_buckets": at_least(2),
+        "n_repetitions": COUNT,
+        "regressor": [*one_of("softmax", "elastic_net"), SoftmaxRegressor, ElasticNetRegressor],
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
     _learnt: ClassVar = {
         **Baseline._learnt,
         "buckets_": np.ndarray,
@@ -117,9 +125,6 @@ class MACH(Baseline):
         return self._constant[: R * B].reshape(R, B)
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        check_settings(self, counts=("n_buckets", "n_repetitions"))
-        if self.n_buckets < 2:
-            raise LocoleError("n_buckets must be at least 2: one bucket holds all labels.")
         regressor = self._made()
         self.n_buckets_ = int(self.n_buckets)
         self.buckets_ = hashed(
@@ -139,16 +144,11 @@ class MACH(Baseline):
         shared: dict[str, Any] = {
             "random_state": self.random_state, "n_jobs": self.n_jobs, "verbose": self.verbose
         }  # fmt: skip
-        if isinstance(self.regressor, str) and self.regressor == "softmax":
+        if self.regressor == "softmax":
             return SoftmaxRegressor(
                 epochs=3, learning_rate=10.0, label_smoothing=0.0, prior=0.0, **shared
             )
-        if isinstance(self.regressor, str) and self.regressor == "elastic_net":
-            return ElasticNetRegressor(**shared)
-        raise LocoleError(
-            f"unknown regressor {self.regressor!r}: take softmax, elastic_net, or a SoftmaxRegressor "
-            "or ElasticNetRegressor."
-        )
+        return ElasticNetRegressor(**shared)
 
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         R, B = self.buckets_.shape[1], self.n_buckets_

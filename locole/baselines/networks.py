@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from locole.baselines.base import Baseline
 from locole.baselines.buckets import BucketTargets
-from locole.baselines.sparse_linear import check_settings
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import ModelFileError
 from locole.io import saved_as
+from locole.parameters import one_of
 from locole.regressors import MLPRegressor
 from locole.scoring.base import best_of
 
@@ -31,6 +31,13 @@ _LARGEST = 1e30
 class _OneOutputEach(Baseline):
     """A network whose outputs are the labels."""
 
+    _parameter_constraints: ClassVar = {
+        "recipe": one_of(*_RECIPES),
+        **{name: MLPRegressor._parameter_constraints[name] for name in (
+            "hidden", "batch_size", "epochs", "learning_rate", "checkpoint", "device",
+            "random_state", "n_jobs", "verbose",
+        )},
+    }  # fmt: skip
     _learnt: ClassVar = {**Baseline._learnt, "network_": MLPRegressor, "history_": list}
     _unsaved: ClassVar = ("checkpoint",)
     _passed_over: ClassVar = ("checkpoint",)
@@ -63,7 +70,6 @@ class _OneOutputEach(Baseline):
         self.verbose = verbose
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        check_settings(self)
         n_classes = self.classes_.size
         # One hash into as many buckets as there are labels: every label is an output of its own.
         each = np.arange(n_classes, dtype=np.int32)[:, None]
@@ -75,15 +81,15 @@ class _OneOutputEach(Baseline):
 
     def _settings(self) -> dict[str, Any]:
         """Settings of the network: the paper's, and what the user has given."""
-        if not isinstance(self.recipe, str) or self.recipe not in _RECIPES:
-            names = ", ".join(_RECIPES)
-            raise LocoleError(f"unknown recipe {self.recipe!r}: take one of {names}.")
         shared = ("recipe", "checkpoint", "device", "random_state", "n_jobs", "verbose")
         settings = {name: getattr(self, name) for name in shared}
         for name in ("hidden", "batch_size", "epochs", "learning_rate"):
             if getattr(self, name) is not None:
                 settings[name] = getattr(self, name)
         return {**_RECIPES[self.recipe], **self._own(), **settings}
+
+    def _check_means(self) -> None:
+        MLPRegressor(**self._settings()).check_parameters()
 
     def _own(self) -> dict[str, Any]:
         """Settings of the network that make this method."""

@@ -14,10 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
-from locole.baselines.sparse_linear import SparseLinear, check_settings
+from locole.baselines.sparse_linear import SparseLinear
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel.blocks import map_blocks
+from locole.parameters import N_JOBS, NOT_NEGATIVE, SEED, VERBOSE, has
 
 __all__ = ["LinearOneVsRest"]
 
@@ -69,6 +70,13 @@ class LinearOneVsRest(SparseLinear):
     True
     """
 
+    _parameter_constraints: ClassVar = {
+        "estimator": [None, *has("fit", "get_params")],
+        "threshold": NOT_NEGATIVE,
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
     _learnt: ClassVar = {**SparseLinear._learnt, "intercept_": np.ndarray}
 
     def __init__(
@@ -87,7 +95,6 @@ class LinearOneVsRest(SparseLinear):
         self.verbose = verbose
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        check_settings(self, at_least_0=("threshold",))
         estimator = self._made()
         X = _for_sklearn(X)
 

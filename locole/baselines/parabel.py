@@ -7,6 +7,7 @@ from typing import ClassVar
 from locole.baselines.forest import Engine, LabelTrees
 from locole.baselines.label_tree import Shape
 from locole.io import saved_as
+from locole.parameters import COUNT, at_least
 
 __all__ = ["Bonsai", "Parabel"]
 
@@ -166,6 +167,11 @@ class Bonsai(LabelTrees):
     True
     """
 
+    _parameter_constraints: ClassVar = {
+        **LabelTrees._parameter_constraints,
+        "n_children": at_least(2),
+        "max_depth": COUNT,
+    }
     _learnt: ClassVar = LabelTrees._learnt
 
     def __init__(

@@ -5,17 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from itertools import pairwise
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 
 from locole.baselines.ascent import Ascent
-from locole.baselines.sparse_linear import SparseLinear, check_settings
-from locole.exceptions import LocoleError
+from locole.baselines.sparse_linear import SparseLinear
 from locole.io import saved_as
 from locole.parallel.progress import track
+from locole.parameters import (
+    COUNT,
+    FRACTION,
+    N_JOBS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SEED,
+    VERBOSE,
+    at_least,
+)
 from locole.samples import spare_rows
 
 __all__ = ["PDSparse"]
@@ -103,11 +114,26 @@ class PDSparse(SparseLinear):
     True
     """
 
+    _parameter_constraints: ClassVar = {
+        "l1": NOT_NEGATIVE,
+        "cost": POSITIVE,
+        "max_passes": COUNT,
+        "tol": NOT_NEGATIVE,
+        "n_candidates": COUNT,
+        "search_fraction": [Interval(Real, 0, 1, closed="right")],
+        "validation_fraction": FRACTION,
+        "patience": COUNT,
+        "refit_passes": at_least(0),
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
     _learnt: ClassVar = {**SparseLinear._learnt, "history_": list}
 
     def __init__(
         self,
         l1: float = 0.1,
+        *,
         cost: float = 1.0,
         max_passes: int = 30,
         tol: float = 1e-2,
@@ -134,7 +160,6 @@ class PDSparse(SparseLinear):
         self.verbose = verbose
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        self._check_settings()
         solver = Ascent(
             X, codes, self.classes_.size, l1=self.l1, cost=self.cost, seed=self.random_state,
             n_candidates=self.n_candidates, search_fraction=self.search_fraction, n_jobs=self.n_jobs,
@@ -188,22 +213,6 @@ class PDSparse(SparseLinear):
             bored = held.size > 0 and number - best_at >= self.patience
             if bored or record["gap"] <= self.tol:
                 return
-
-    def _check_settings(self) -> None:
-        check_settings(
-            self,
-            at_least_0=("l1", "tol", "validation_fraction"),
-            above_0=("cost", "search_fraction"),
-            counts=("max_passes", "n_candidates", "patience"),
-            counts_or_0=("refit_passes",),
-        )
-        if self.search_fraction > 1:
-            raise LocoleError(f"search_fraction must be at most 1, not {self.search_fraction!r}.")
-        if self.validation_fraction >= 1:
-            raise LocoleError(
-                f"validation_fraction must be below 1, not {self.validation_fraction!r}: "
-                "some rows must be left to learn from."
-            )
 
 
 def one_pass(

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.baselines.sparse_linear import SparseLinear, check_settings
+from locole.baselines.sparse_linear import SparseLinear
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.kernels.csr import Csr
@@ -21,6 +21,7 @@ from locole.kernels.ppd_sparse import (
 )
 from locole.parallel import Engine, in_order, make_engine, read_only
 from locole.parallel.blocks import slices
+from locole.parameters import COUNT, ENGINE, N_JOBS, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
 from locole.sparse_rows import compact, row_squares
 
 __all__ = ["PPDSparse"]
@@ -90,12 +91,24 @@ class PPDSparse(SparseLinear):
     True
     """
 
+    _parameter_constraints: ClassVar = {
+        "l1": NOT_NEGATIVE,
+        "cost": POSITIVE,
+        "tol": NOT_NEGATIVE,
+        "max_rounds": COUNT,
+        "max_passes": COUNT,
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+        "engine": ENGINE,
+    }
     _learnt: ClassVar = {**SparseLinear._learnt, "intercept_": np.ndarray, "gaps_": np.ndarray}
     _unsaved: ClassVar = ("engine",)
 
     def __init__(
         self,
         l1: float = 0.1,
+        *,
         cost: float = 1.0,
         tol: float = 0.1,
         max_rounds: int = 100,
@@ -116,9 +129,6 @@ class PPDSparse(SparseLinear):
         self.engine = engine
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        check_settings(
-            self, at_least_0=("l1", "tol"), above_0=("cost",), counts=("max_rounds", "max_passes")
-        )
         seed = [self.random_state, codes.size]
         order = np.random.default_rng(seed).permutation(codes.size)
         shared = _Shared.of(X[order], codes[order], self)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +13,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.kernels.csr import Csr
 from locole.kernels.sparse_scan import scan_lists
 
-__all__ = ["SparseLinear", "best_by_lists", "check_settings"]
+__all__ = ["SparseLinear", "best_by_lists"]
 
 _EVERY_COLUMN = np.empty(0, dtype=np.int64)
 
@@ -73,25 +72,3 @@ def best_by_lists(
     room = np.empty((1, start.size), dtype=dtype)
     scan_lists(Csr.of(X), weights, start, room, _EVERY_COLUMN, scores, codes)
     return codes, scores
-
-
-def check_settings(
-    model: Any,
-    *,
-    at_least_0: tuple[str, ...] = (),
-    above_0: tuple[str, ...] = (),
-    counts: tuple[str, ...] = (),
-    counts_or_0: tuple[str, ...] = (),
-) -> None:
-    """Raise LocoleError where a parameter of the model is not what it should be."""
-    for name in (*at_least_0, *above_0):
-        value = getattr(model, name)
-        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not real or not 0 <= float(value) < np.inf:
-            raise LocoleError(f"{name} must be a number of at least 0, not {value!r}.")
-        if name in above_0 and value == 0:
-            raise LocoleError(f"{name} must be positive, not {value!r}.")
-    for name in (*counts, *counts_or_0, "random_state"):
-        value, least = getattr(model, name), int(name in counts)
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-            raise LocoleError(f"{name} must be a whole number of at least {least}, not {value!r}.")

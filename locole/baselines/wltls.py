@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +12,20 @@ from locole.baselines.base import Baseline
 from locole.baselines.dense_linear import check_weights, linear_outputs
 from locole.baselines.online import Learner, OnlineSettings, learn_online
 from locole.baselines.similarity import similar_order
-from locole.baselines.sparse_linear import check_settings
 from locole.baselines.trellis import Trellis
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.io.trust import check_permutation
+from locole.parameters import (
+    COUNT,
+    N_JOBS,
+    POSITIVE,
+    SEED,
+    SWITCH_OR_AUTO,
+    VERBOSE,
+    at_least,
+    one_of,
+)
 from locole.sparse_rows import with_constant
 
 __all__ = ["WLTLS"]
@@ -97,6 +106,18 @@ class WLTLS(Baseline):
     True
     """
 
+    _parameter_constraints: ClassVar = {
+        "width": at_least(2),
+        "learner": one_of(*get_args(Learner)),
+        "epochs": COUNT,
+        "r": POSITIVE,
+        "loss": one_of(*get_args(Loss)),
+        "assignment": one_of(*get_args(Assignment)),
+        "fit_intercept": SWITCH_OR_AUTO,
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
     _learnt: ClassVar = {
         **Baseline._learnt,
         "paths_": np.ndarray,
@@ -147,7 +168,6 @@ class WLTLS(Baseline):
         return self._constant[: self.n_edges_]
 
     def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        self._check_settings()
         self.width_ = int(self.width)
         self.n_edges_ = self.trellis_.n_edges
         self.paths_ = self._assigned(X, codes)
@@ -199,18 +219,6 @@ class WLTLS(Baseline):
         codes, weights = self.trellis_.heaviest(gains, k, self.paths_)
         return codes, weights - off.sum(axis=1, keepdims=True)
 
-    def _check_settings(self) -> None:
-        check_settings(self, above_0=("r",), counts=("width", "epochs"))
-        if self.width < 2:
-            raise LocoleError("width must be at least 2: a slice of one state has only one path.")
-        if self.fit_intercept != "auto" and not isinstance(self.fit_intercept, bool | np.bool_):
-            raise LocoleError(
-                f'fit_intercept must be True, False or "auto", not {self.fit_intercept!r}.'
-            )
-        _check_choice("learner", self.learner, Learner)
-        _check_choice("assignment", self.assignment, Assignment)
-        _check_choice("loss", self.loss, Loss)
-
     def _check_learnt(self) -> None:
         super()._check_learnt()
         if self.width_ < 2 or self.n_edges_ != self.trellis_.n_edges:
@@ -224,14 +232,8 @@ class WLTLS(Baseline):
         )
 
 
-def _check_choice(name: str, value: Any, choices: Any) -> None:
-    if value not in get_args(choices):
-        raise LocoleError(f"unknown {name} {value!r}: take one of {', '.join(get_args(choices))}.")
-
-
 def _losses(margins: NDArray[np.float32], loss: str) -> tuple[NDArray, NDArray]:
     """``L(−f)`` and ``L(−f) − L(f)`` of each margin f: the loss off the path, the gain on it."""
-    _check_choice("loss", loss, Loss)
     # Rows that overflow float32 must still get an answer.
     f = np.clip(np.nan_to_num(margins.astype(np.float64)), -1e38, 1e38)
     if loss == "squared":

@@ -49,6 +49,8 @@ _OPTIONS = (
     (r"\bbatch_rows\b", "--batch"),
     (r"\bn_jobs\b", "--jobs"),
     (r"\bmin_df\b", "--min-df"),
+    (r"\banalyzer\b", "--analyzer"),
+    (r"\brandom_state\b", "--seed"),
     (r"\bmax_passes\b", "--passes"),
     (r"\bmemory_bytes needs n_features\b", "--memory needs --features"),
     (r"\btime_s needs nnz\b", "--seconds needs --nonzeros"),

@@ -7,7 +7,6 @@ from typing import Any
 
 import locole.baselines
 from locole.cli.settings import parameters
-from locole.cli.training import check_seed
 from locole.exceptions import LocoleError
 from locole.io.state import kind_of
 
@@ -33,7 +32,6 @@ def make_baseline(
     >>> make_baseline("centroids", [], {"embedding": "auto"}, seed=0, jobs=2)
     Centroids(n_jobs=2)
     """
-    check_seed(seed)
     classes = _baselines()
     if name not in classes:
         names = ", ".join(classes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from locole.classifier import LocoleClassifier
 from locole.exceptions import LocoleError
 from locole.parallel import make_engine
 
@@ -20,5 +19,4 @@ def set_engine(classifier: Any, name: str, address: str | None) -> None:
         kind = type(classifier).__name__
         raise LocoleError(f"{kind} learns on one machine only: leave --engine out.")
     classifier.set_params(engine=engine)
-    if isinstance(classifier, LocoleClassifier):
-        classifier._plan()  # refuses regressors that cannot
+    classifier.check_parameters()  # refuses regressors that cannot

@@ -67,7 +67,7 @@ def fit(
     hash_size: Annotated[
         int | None, typer.Option("--hash", help="Hash terms into so many columns.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     jobs: Jobs = -1,
     engine: EngineName = "threads",
     address: Address = None,
@@ -104,12 +104,8 @@ def fit(
     _check_formats(reading, train, test)
     from locole.cli.engines import set_engine
     from locole.cli.steps import Steps
-    from locole.cli.training import (
-        TextOptions,
-        check_settings,
-        make_classifier,
-        train_model,
-    )
+    from locole.cli.training import make_classifier, train_model
+    from locole.text import TextFeatures
 
     options = {"l1": l1, "l2": l2, "passes": passes, "storage": storage}
     if kind == "locole":
@@ -123,11 +119,12 @@ def fit(
         typed = {"embedding": embedding, "dim": dim, "regressor": regressor, **options}
         typed["profiles"] = profiles
         classifier = make_baseline(kind, settings or [], typed, seed=seed, jobs=jobs)
-    texts = TextOptions(analyzer, min_df, hash_size)
-    check_settings(classifier, texts)
+    features = TextFeatures(analyzer, min_df=min_df, n_features=hash_size)  # type: ignore[arg-type]
+    for part in (classifier, features):
+        part.check_parameters()
     set_engine(classifier, engine, address)
     steps = Steps(quiet=json)
-    model, notes = train_model(train, reading, classifier, texts, steps)
+    model, notes = train_model(train, reading, classifier, features, steps)
     notes |= {} if note is None else {"note": note}
     n_bytes = _save(model, notes, output, steps)
     figures = None if test is None else _test(model, notes, test, reading, steps)

@@ -7,7 +7,7 @@ import inspect
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 from sklearn.base import clone
 
@@ -25,9 +25,6 @@ from locole.scoring.default import REGRESSORS
 from locole.text import TextClassifier, TextFeatures
 
 __all__ = [
-    "TextOptions",
-    "check_seed",
-    "check_settings",
     "make_classifier",
     "model_bytes",
     "train_model",
@@ -43,43 +40,9 @@ _PARAMETERS = {
 }
 
 
-class TextOptions(NamedTuple):
-    """Options of `TextFeatures` that have a place on the command line."""
-
-    analyzer: Any = "auto"
-    min_df: int = 1
-    n_features: int | None = None
-
-
-def check_settings(classifier: Any, texts: TextOptions) -> None:
-    """Try the settings on next to nothing, so that a wrong one is found before all is read."""
-    if texts.min_df < 1:
-        raise LocoleError(f"min_df must be at least 1, not {texts.min_df}.")
-    features = TextFeatures(texts.analyzer, n_features=texts.n_features)
-    X = features.fit_transform(["a b", "a c", "b d", "c d"])
-    trial = clone(classifier)
-    regressor = getattr(trial, "regressor", "")
-    if trial.get_params().get("profiles") is True:
-        # Next to nothing has no use for them.
-        trial.set_params(profiles="auto")
-    for part in (trial, regressor):
-        if not isinstance(part, str):
-            _silence(part)
-            if "checkpoint" in part.get_params(deep=False):
-                # The folder is for the fit itself.
-                part.set_params(checkpoint=None)
-    trial.fit(X, [0, 0, 1, 1])
-
-
 def model_bytes(path: str) -> int:
     """Size of a model on disk."""
     return sum(entry.stat().st_size for entry in os.scandir(path))
-
-
-def check_seed(seed: int) -> None:
-    """Refuse a seed that generators of random numbers refuse."""
-    if seed < 0:
-        raise LocoleError(f"the seed must not be negative, but is {seed}.")
 
 
 def make_classifier(
@@ -102,7 +65,6 @@ def make_classifier(
     >>> make_classifier("gold", 128, "auto", {"l2": 0.5}, seed=0, jobs=1).regressor
     ElasticNetRegressor(l2=0.5, verbose=1)
     """
-    check_seed(seed)
     if settings and regressor == "auto":
         raise LocoleError(
             "--set is for a baseline or a regressor: name one by --model or --regressor, or leave it."
@@ -136,7 +98,7 @@ def _regressor(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
 
 
 def train_model(
-    path: str, reading: Reading, classifier: Any, texts: TextOptions, steps: Steps
+    path: str, reading: Reading, classifier: Any, features: TextFeatures, steps: Steps
 ) -> tuple[Any, dict[str, str]]:
     """Read, vectorise where rows are texts, and train.
 
@@ -159,7 +121,6 @@ def train_model(
     if not isinstance(rows, list):
         _train(classifier, rows, labels, steps)
         return classifier, notes | _provenance(path, classifier)
-    features = TextFeatures(texts.analyzer, min_df=texts.min_df, n_features=texts.n_features)
     with steps.run("vectorise", "vectorising") as record:
         X = features.fit_transform(_Shown(rows, "vectorising"))
         record.update(features=X.shape[1], nonzeros=int(X.nnz), chosen=_reasons(features))

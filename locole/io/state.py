@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
-from locole.exceptions import ModelFileError
+from locole.exceptions import LocoleError, ModelFileError
+from locole.parameters import check_values
 
 __all__ = ["Part", "SavedEstimator", "bytes_to_make", "class_of", "kind_of", "saved_as"]
 
@@ -79,18 +80,28 @@ class SavedEstimator:
     """What estimators with a name add to scikit-learn's BaseEstimator.
 
     The state is the constructor's parameters and, if fitted, the attributes listed in ``_learnt``. An
-    author lists them with their types and overrides `_check_learnt`:
+    author declares what the former may be, lists the latter with their types, and overrides
+    `_check_learnt`:
 
     >>> from sklearn.base import BaseEstimator
+    >>> from locole.parameters import NOT_NEGATIVE
     >>> class Mean(SavedEstimator, BaseEstimator):
+    ...     _parameter_constraints: ClassVar = {"prior": NOT_NEGATIVE}
     ...     _learnt: ClassVar = {"mean_": float}
     ...
+    ...     def __init__(self, prior=0.0):
+    ...         self.prior = prior
+    ...
     ...     def fit(self, y):
-    ...         self.mean_ = float(sum(y)) / len(y)
+    ...         self.check_parameters()
+    ...         self.mean_ = float(sum(y)) / (len(y) + self.prior)
     ...         return self
     >>> Mean().fit([1, 2])._state()
-    {'params': {}, 'learnt': {'mean_': 1.5}}
+    {'params': {'prior': 0.0}, 'learnt': {'mean_': 1.5}}
     """
+
+    #: What each parameter may be; see `locole.parameters`.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     #: Attributes that `fit` leaves and that make up the model: name → type, or tuple of types.
     _learnt: ClassVar[dict[str, Any]] = {}
@@ -102,6 +113,25 @@ class SavedEstimator:
     #: Those of them that were written once: passed over in old files, whatever they say.
     _passed_over: ClassVar[tuple[str, ...]] = ()
 
+    def check_parameters(self) -> None:
+        """Raise LocoleError if a fit would refuse a parameter, whatever the data; nothing is learnt."""
+        self._check_values()
+        self._check_means()
+        for value in self._params().values():
+            for part in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(part, SavedEstimator):
+                    part.check_parameters()
+
+    def _check_values(self) -> None:
+        """Raise LocoleError if a parameter is not what it may be, alone or beside the others."""
+        check_values(self._parameter_constraints, self._params())
+
+    def _check_means(self) -> None:
+        """Raise LocoleError if a fit needs what is not installed here."""
+
+    def _params(self) -> dict[str, Any]:
+        return cast(dict[str, Any], cast(Any, self).get_params(deep=False))
+
     def _check_learnt(self) -> None:
         """Raise ModelFileError where the attributes that a file gave do not fit together.
 
@@ -111,8 +141,9 @@ class SavedEstimator:
     def _state(self) -> dict[str, Any]:
         own = vars(self)
         names = (*self._learnt, *_FROM_SKLEARN)
-        params = cast(Any, self).get_params(deep=False)
-        params = {name: value for name, value in params.items() if name not in self._unsaved}
+        params = {
+            name: value for name, value in self._params().items() if name not in self._unsaved
+        }
         return {"params": params, "learnt": {name: own[name] for name in names if name in own}}
 
     @classmethod
@@ -125,6 +156,10 @@ class SavedEstimator:
         _refuse_unknown(params, known, "parameter")
         _refuse_unknown(learnt, {*cls._learnt, *_FROM_SKLEARN}, "attribute")
         made = cls(**params)
+        try:
+            made._check_values()
+        except LocoleError as error:
+            raise ModelFileError(f"its parameter {error}".rstrip(".")) from error
         if learnt:
             _check_types(learnt, cls._learnt)
             vars(made).update(learnt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from locole.exceptions import LocoleError
+from locole.parameters import has
 from locole.regressors.base import TargetRegressor, TargetsLike, as_targets
 
 __all__ = ["RegressorAdapter"]
@@ -33,6 +34,8 @@ class RegressorAdapter(TargetRegressor):
     >>> bool(np.allclose(predicted, X))
     True
     """
+
+    _parameter_constraints: ClassVar = {"regressor": has("fit", "predict")}
 
     def __init__(self, regressor: Any) -> None:
         self.regressor = regressor

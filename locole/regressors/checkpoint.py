@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from pathlib import Path
-from types import NoneType
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +14,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, saved_as, write_model
 from locole.regressors.problem import Problem
 
-__all__ = ["Checkpoints", "check_folder", "fingerprint"]
-
-
-def check_folder(checkpoint: Any) -> None:
-    """Refuse what cannot be the parameter ``checkpoint`` of an estimator."""
-    if not isinstance(checkpoint, str | os.PathLike | NoneType):
-        raise LocoleError(f"checkpoint must be the path of a folder, not {checkpoint!r}.")
+__all__ = ["Checkpoints", "fingerprint"]
 
 
 def fingerprint(problem: Problem, *settings: Any) -> str:

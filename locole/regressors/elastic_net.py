@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-import numbers
 import sys
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from locole.atomic import all_or_nothing
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
+from locole.parameters import (
+    COUNT,
+    ENGINE,
+    FOLDER,
+    N_JOBS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SEED,
+    SWITCH_OR_AUTO,
+    VERBOSE,
+    one_of,
+)
 from locole.regressors.base import TargetsLike, as_targets, remembered
-from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
+from locole.regressors.checkpoint import Checkpoints, fingerprint
 from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
 from locole.regressors.linear import LinearRegressor
@@ -111,6 +122,21 @@ class ElasticNetRegressor(LinearRegressor):
            [3.]])
     """
 
+    _parameter_constraints: ClassVar = {
+        "l1": NOT_NEGATIVE,
+        "l2": [*POSITIVE, *one_of("auto")],
+        "max_passes": COUNT,
+        "tol": NOT_NEGATIVE,
+        "shrinking": SWITCH_OR_AUTO,
+        "fit_intercept": SWITCH_OR_AUTO,
+        "recipe": [None, *one_of(*RECIPES)],
+        "storage": one_of(*get_args(Storage)),
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+        "checkpoint": FOLDER,
+        "engine": ENGINE,
+    }
     _learnt: ClassVar = {
         **LinearRegressor._learnt,
         "l2_": float,
@@ -259,29 +285,13 @@ class ElasticNetRegressor(LinearRegressor):
         return Checkpoints(self.checkpoint, owner=fingerprint(problem, settings))
 
     def _settings(self) -> DualSettings:
-        check_folder(self.checkpoint)
+        self.check_parameters()
         values: dict[str, Any] = {"l1": self.l1, "l2": self.l2, "max_passes": self.max_passes}
         if self.recipe is not None:
-            if self.recipe not in RECIPES:
-                names = ", ".join(RECIPES)
-                raise LocoleError(f"unknown recipe {self.recipe!r}: take one of {names}.")
             values = dict(RECIPES[self.recipe])
-        self._check_storage()
-        auto = values["l2"] == "auto"
-        if auto:
-            values["l2"] = 1.0
-        for name, value in (*values.items(), ("tol", self.tol)):
-            if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
-                raise LocoleError(f"{name} must be a number of at least 0, not {value!r}.")
-        if values["l2"] == 0:
-            raise LocoleError("l2 must be positive: the dual needs it; take 1e-6 for nearly none.")
-        if not isinstance(values["max_passes"], numbers.Integral) or values["max_passes"] < 1:
-            raise LocoleError(
-                f"max_passes must be a whole number of at least 1, not {values['max_passes']!r}."
-            )
         return DualSettings(
             l1=float(values["l1"]),
-            l2=0.0 if auto else float(values["l2"]),  # 0: still to be chosen
+            l2=0.0 if values["l2"] == "auto" else float(values["l2"]),  # 0: still to be chosen
             max_passes=int(values["max_passes"]),
             tol=float(self.tol),
             seed=int(self.random_state),
@@ -291,13 +301,7 @@ class ElasticNetRegressor(LinearRegressor):
         )
 
     def _wants_shrinking(self) -> bool:
-        if isinstance(self.shrinking, str) and self.shrinking == "auto":
-            return 0 < self.tol < _TIGHT
-        if not isinstance(self.shrinking, bool | np.bool_):
-            raise LocoleError(
-                f"shrinking must be True, False or 'auto', not {self.shrinking!r}: take 'auto'."
-            )
-        return bool(self.shrinking)
+        return 0 < self.tol < _TIGHT if self.shrinking == "auto" else bool(self.shrinking)
 
 
 def _problem(X: Any, targets: Any, sample_weight: ArrayLike | None, constant: bool) -> Problem:

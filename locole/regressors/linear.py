@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from locole.atomic import of_one_moment
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import ModelFileError
 from locole.kernels.csr import Csr
 from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.kernels.simd import WIDTH
@@ -41,11 +41,6 @@ class LinearRegressor(TargetRegressor):
             return bool(self.fit_intercept)
         filled = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
         return bool(4 * filled >= X.shape[0] * X.shape[1])
-
-    def _check_storage(self) -> None:
-        if self.storage not in get_args(Storage):
-            names = ", ".join(get_args(Storage))
-            raise LocoleError(f"unknown storage {self.storage!r}: take one of {names}.")
 
     def _set_weights(self, W: Any, n_outputs: int, *, constant: bool) -> None:
         """Keep weights of shape (n_features, width), width ≥ n_outputs; the last row if ``constant``."""

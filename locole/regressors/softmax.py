@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar, Literal, Self
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval
 
 from locole.atomic import all_or_nothing
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.simd import WIDTH, padded_width
+from locole.parameters import (
+    COUNT,
+    FRACTION,
+    N_JOBS,
+    NOT_NEGATIVE,
+    SEED,
+    SWITCH,
+    SWITCH_OR_AUTO,
+    VERBOSE,
+    one_of,
+)
 from locole.regressors.base import LabelTargets, TargetsLike, remembered
 from locole.regressors.descent import Descent, label_counts, softmax_of
 from locole.regressors.early_stopping import Watch, split
 from locole.regressors.linear import LinearRegressor
 from locole.regressors.problem import Problem, make_problem
-from locole.regressors.settings import Settings, checked
+from locole.regressors.settings import Settings
 from locole.regressors.storage import Storage
 from locole.regressors.warm_start import elastic_net, scaled_weights
 from locole.samples import checked_rows
@@ -113,6 +126,26 @@ class SoftmaxRegressor(LinearRegressor):
     array([0, 1, 2, 3, 4, 5])
     """
 
+    _parameter_constraints: ClassVar = {
+        "epochs": COUNT,
+        "learning_rate": NOT_NEGATIVE,
+        "batch_size": COUNT,
+        "label_smoothing": FRACTION,
+        "l1": NOT_NEGATIVE,
+        "l2": NOT_NEGATIVE,
+        "averaging": [Interval(Real, 0, 1, closed="both")],
+        "prior": NOT_NEGATIVE,
+        "learn_tau": SWITCH,
+        "n_sampled": [None, *COUNT],
+        "validation_fraction": FRACTION,
+        "patience": COUNT,
+        "start": one_of("zeros", "elastic_net"),
+        "fit_intercept": SWITCH_OR_AUTO,
+        "storage": one_of(*get_args(Storage)),
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
     _learnt: ClassVar = {
         **LinearRegressor._learnt,
         "history_": list,
@@ -257,8 +290,13 @@ class SoftmaxRegressor(LinearRegressor):
         self.label_counts_ = counts
 
     def _settings(self) -> Settings:
-        self._check_storage()
-        return checked(self)
+        self.check_parameters()
+        return Settings(**{name: getattr(self, name) for name in Settings._fields})
+
+    def _check_values(self) -> None:
+        super()._check_values()
+        if self.averaging > 0 and self.l1 > 0:
+            raise LocoleError("averaging undoes the zeros of l1: set one of the two to 0.")
 
     def _check_learnt(self) -> None:
         super()._check_learnt()

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from locole.decoders import Decoder
+from locole.decoders import Decoder, choose_decoder
 from locole.embeddings import Embedding, make_embedding
 from locole.exceptions import LocoleError, LocoleWarning
 from locole.parallel import Engine, Threads, make_engine
@@ -131,13 +131,18 @@ class Plan(NamedTuple):
             **settings,
         )
 
+    def check(self) -> None:
+        """Raise LocoleError if there is a part that cannot be made, whatever the samples."""
+        self.make_regressor().check_parameters()
+        if self.embedding != "auto":  # which depends on the number of labels
+            embedding = self.embedding
+            made = self._embedding(2, None) if isinstance(embedding, str) else embedding
+            choose_decoder(made, self.decoder)
+
     def make_regressor(self) -> TargetRegressor:
         """Return the regressor that is named or given, which learns where it is told to."""
         regressor = self.regressor
         if isinstance(regressor, str):
-            if regressor not in REGRESSORS:
-                names = ", ".join(REGRESSORS)
-                raise LocoleError(f"unknown regressor {regressor!r}: take {names} or an estimator.")
             made = REGRESSORS[regressor](
                 random_state=self.seed, n_jobs=self.n_jobs, verbose=self.verbose
             )
@@ -145,12 +150,8 @@ class Plan(NamedTuple):
             made = clone(regressor)
             if getattr(made, "n_jobs", 0) is None:
                 made.set_params(n_jobs=self.n_jobs)
-        elif hasattr(regressor, "fit") and hasattr(regressor, "predict"):
-            made = RegressorAdapter(regressor)
         else:
-            raise LocoleError(
-                f"regressor must be a name or have fit and predict, not {regressor!r}."
-            )
+            made = RegressorAdapter(regressor)
         return self._with_engine(made)
 
     def _takes_several(self, samples: Samples, *, growing: bool) -> bool:
@@ -220,8 +221,6 @@ class Plan(NamedTuple):
             if self.dim is not None and self.dim != self.embedding.dim:
                 raise LocoleError("dim is the embedding's own: leave it out, or give a name.")
             return self.embedding.resized(n_classes)
-        if not isinstance(self.embedding, str):
-            raise LocoleError(f"embedding must be a name or an Embedding, not {self.embedding!r}.")
         wanted = dim if self.embedding == "auto" and self.dim is None else self.dim
         return make_embedding(self.embedding, n_classes, dim=wanted, random_state=self.seed)
 

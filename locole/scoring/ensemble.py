@@ -14,6 +14,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
 from locole.parallel.blocks import map_blocks
+from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, LabelScorer, best_of
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
@@ -75,6 +76,14 @@ class Ensemble(LabelScorer):
         "reranker_": (NearestScorer, type(None)),
         "choice_": dict,
     }
+    _parameter_constraints: ClassVar = {
+        "scorers": [list, tuple],
+        "nearest": SWITCH_OR_AUTO,
+        "n_validation": COUNT,
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "engine": ENGINE,
+    }
     _unsaved: ClassVar = ("scorers", "engine")
 
     def __init__(
@@ -116,6 +125,7 @@ class Ensemble(LabelScorer):
 
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Fit the scorers to most samples, weigh them on the others, then let them learn those too."""
+        self.check_parameters()
         self._check_scorers()
         samples = samples._replace(X=sp.csr_array(samples.X)).positive()
         n_validation = min(self.n_validation, samples.n_rows // 10)

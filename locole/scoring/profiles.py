@@ -16,6 +16,7 @@ from locole.kernels.postings import gather_evidence, scan_postings, tune_feature
 from locole.kernels.simd import WIDTH
 from locole.parallel.blocks import map_blocks, slices
 from locole.parallel.progress import track
+from locole.parameters import N_JOBS, SEED, SWITCH, VERBOSE
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, LabelScorer
 
@@ -102,6 +103,12 @@ class ProfileScorer(LabelScorer):
 
     name = "profiles"
     stage = 0
+    _parameter_constraints: ClassVar = {
+        "tune": SWITCH,
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
     _learnt: ClassVar = {"sums_": sp.csr_array, "feature_weights_": np.ndarray}
     #: The same profiles with all features alike, until the two are weighed.
     _plain: Self | None = None
@@ -133,6 +140,7 @@ class ProfileScorer(LabelScorer):
 
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Sum up the rows of each label, and learn how much each feature counts."""
+        self.check_parameters()
         n_features = samples.X.shape[1]
         self.sums_ = sp.csr_array((n_features, samples.n_classes), dtype=np.float32)
         self.feature_weights_ = np.ones(n_features, dtype=np.float32)

@@ -10,10 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.decoders import Decoder, all_scores, choose_decoder, decode, near_labels, recall
+from locole.decoders import (
+    DECODERS,
+    Decoder,
+    all_scores,
+    choose_decoder,
+    decode,
+    near_labels,
+    recall,
+)
 from locole.embeddings import Embedding, Explicit
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.parameters import NOT_NEGATIVE, SWITCH, one_of
 from locole.regressors import TargetRegressor
 from locole.samples import Rows, Samples, take
 from locole.scoring.base import Codes, LabelScorer
@@ -93,6 +102,14 @@ class VectorScorer(LabelScorer):
         "decoder_recall_": float,
     }
     #: What was learnt says all; the embedding's parameter may be gigabytes of label vectors.
+    _parameter_constraints: ClassVar = {
+        "regressors": [None, dict],
+        "embedding": [None, Embedding],
+        "decoder": [*one_of("auto", *DECODERS), Decoder],
+        "feature_power": NOT_NEGATIVE,
+        "feature_floor": NOT_NEGATIVE,
+        "others_speak": SWITCH,
+    }
     _unsaved: ClassVar = ("regressors", "embedding", "decoder")
 
     def __init__(
@@ -177,6 +194,7 @@ class VectorScorer(LabelScorer):
         return self
 
     def _checked(self) -> tuple[dict[str, TargetRegressor], Embedding]:
+        self.check_parameters()
         if not self.regressors or self.embedding is None:
             raise LocoleError("VectorScorer needs regressors and an embedding.")
         return self.regressors, self.embedding

@@ -16,6 +16,7 @@ from locole.classifier import LocoleClassifier
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import check_labels
+from locole.parameters import has
 from locole.samples import take
 from locole.text.features import TextFeatures
 from locole.text.texts import check_texts
@@ -67,6 +68,10 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     array([['dog', 'cat']], dtype='<U3')
     """
 
+    _parameter_constraints: ClassVar = {
+        "features": [None, *has("fit_transform", "transform")],
+        "classifier": [None, *has("fit", "get_params")],
+    }
     _learnt: ClassVar = {"features_": TextFeatures, "classifier_": RowClassifier}
 
     def __init__(
@@ -163,6 +168,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self.classifier_.classes_
 
     def _parts(self) -> tuple[Any, Any]:
+        self.check_parameters()
         features = TextFeatures() if self.features is None else clone(self.features)
         classifier = LocoleClassifier() if self.classifier is None else clone(self.classifier)
         return features, classifier

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
+from locole.parameters import COUNT, SWITCH, at_least, one_of
 from locole.text.counting import BLOCKS, count, joined, make_vectorizer, tfidf
 from locole.text.texts import check_texts, choose_analyzer, each_text
 
@@ -66,6 +67,14 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
            [0.58, 0.81, 0.  ]], dtype=float32)
     """
 
+    _parameter_constraints: ClassVar = {
+        "analyzer": one_of(*get_args(Analyzer)),
+        "word_ngrams": [tuple, list],
+        "char_ngrams": [tuple, list],
+        "min_df": COUNT,
+        "n_features": [None, *at_least(2, 2**31 - 1)],
+        "lowercase": SWITCH,
+    }
     _learnt: ClassVar = {
         "analyzer_": str,
         "analyzer_reason_": str,
@@ -113,7 +122,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         csr_matrix of shape (n_texts, n_columns)
             float32 with int32 indices.
         """
-        self._check_parameters()
+        self.check_parameters()
         texts = check_texts(texts)
         analyzer, reason = self._chosen(texts)
         settings = {k: v for k, v in self.get_params().items() if k != "analyzer"}
@@ -161,24 +170,15 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
     def _chosen(self, texts: Any) -> tuple[str, str]:
         if self.analyzer == "auto":
             return choose_analyzer(texts)
-        if self.analyzer not in BLOCKS:
-            names = ", ".join(["auto", *BLOCKS])
-            raise LocoleError(f"unknown analyzer {self.analyzer!r}: take one of {names}.")
         return self.analyzer, "analyzer as given"
 
-    def _check_parameters(self) -> None:
+    def _check_values(self) -> None:
+        super()._check_values()
         for name in ("word_ngrams", "char_ngrams"):
             value = getattr(self, name)
-            is_pair = isinstance(value, tuple | list) and len(value) == 2
-            if not is_pair or not all(map(_is_count, value)) or value[0] > value[1]:
+            is_pair = len(value) == 2 and all(map(_is_count, value))
+            if not is_pair or value[0] > value[1]:
                 raise LocoleError(f"{name} must be the shortest and longest n-gram, not {value!r}.")
-        if not _is_count(self.min_df):
-            raise LocoleError(f"min_df must be a whole number of at least 1, not {self.min_df!r}.")
-        size = self.n_features
-        if size is not None and (not _is_count(size) or not 2 <= size < 2**31):
-            raise LocoleError(
-                f"n_features must be None or a whole number of at least 2, not {size!r}."
-            )
 
     def _ready(self) -> dict[str, Any]:
         """Counters, made again from the vocabulary after a load."""
@@ -196,7 +196,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
 
     def _check_learnt(self) -> None:
         given = type(self)(**self._settings)
-        given._check_parameters()
+        given._check_values()
         if set(self._settings) != set(given.get_params()) - {"analyzer"}:
             raise ModelFileError("it does not say how its terms are counted")
         blocks = BLOCKS.get(self.analyzer_, ())

@@ -158,13 +158,19 @@ def test_sparse_weights_are_taken():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_buckets": 1}, "n_buckets must be at least 2"),
+        ({"n_buckets": 1}, "n_buckets must be a whole number of at least 2, not 1"),
         ({"n_buckets": 4.0}, "n_buckets must be a whole number"),
         ({"n_repetitions": 0}, "n_repetitions must be a whole number of at least 1"),
         ({"n_repetitions": True}, "n_repetitions must be a whole number"),
         ({"random_state": None}, "random_state must be a whole number"),
-        ({"regressor": "svm"}, "unknown regressor 'svm': take softmax, elastic_net"),
-        ({"regressor": LogisticRegression()}, "unknown regressor LogisticRegression"),
+        (
+            {"regressor": "svm"},
+            "regressor must be 'elastic_net', 'softmax', a SoftmaxRegressor or an 'svm'",
+        ),
+        (
+            {"regressor": LogisticRegression()},
+            "regressor must be 'elastic_net', 'softmax', a SoftmaxRegressor or an",
+        ),
         ({"regressor": SoftmaxRegressor(prior=1.0)}, "neither a prior nor sampled labels"),
         ({"regressor": SoftmaxRegressor(epochs=0)}, "epochs must be"),
     ],

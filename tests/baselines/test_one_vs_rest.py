@@ -117,7 +117,10 @@ def test_other_warnings_pass():
         ({"threshold": -1}, "threshold must be a number of at least 0"),
         ({"threshold": float("inf")}, "threshold must be a number"),
         ({"random_state": None}, "random_state must be a whole number"),
-        ({"estimator": "svm"}, "estimator must be a classifier of scikit-learn, not 'svm'"),
+        (
+            {"estimator": "svm"},
+            "estimator must be None or an object with fit and get_params, not 'svm'",
+        ),
         ({"estimator": LinearSVC}, "estimator must be a classifier of scikit-learn"),
         ({"estimator": MultinomialNB()}, "estimator MultinomialNB leaves no coef_"),
         ({"estimator": NearestCentroid(metric="manhattan")}, "estimator NearestCentroid leaves no"),

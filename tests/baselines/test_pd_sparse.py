@@ -255,17 +255,23 @@ def test_progress_when_verbose(monkeypatch, capsys):
         ({"l1": -1}, "l1 must be a number of at least 0, not -1"),
         ({"l1": "much"}, "l1 must be a number"),
         ({"l1": np.nan}, "l1 must be a number"),
-        ({"cost": 0}, "cost must be positive"),
+        ({"cost": 0}, "cost must be a number above 0, not 0"),
         ({"cost": np.inf}, "cost must be a number"),
         ({"tol": True}, "tol must be a number"),
         ({"max_passes": 0}, "max_passes must be a whole number of at least 1"),
         ({"n_candidates": 1.5}, "n_candidates must be a whole number"),
         ({"patience": None}, "patience must be a whole number"),
         ({"refit_passes": -1}, "refit_passes must be a whole number of at least 0"),
-        ({"random_state": -1}, "random_state must be a whole number of at least 0"),
-        ({"search_fraction": 0}, "search_fraction must be positive"),
-        ({"search_fraction": 1.1}, "search_fraction must be at most 1"),
-        ({"validation_fraction": 1}, "validation_fraction must be below 1"),
+        ({"random_state": -1}, "random_state must be a whole number from 0 to 4294967295"),
+        ({"search_fraction": 0}, "search_fraction must be a number above 0 and at most 1, not 0"),
+        (
+            {"search_fraction": 1.1},
+            "search_fraction must be a number above 0 and at most 1, not 1.1",
+        ),
+        (
+            {"validation_fraction": 1},
+            "validation_fraction must be a number of at least 0 and below 1, not 1",
+        ),
     ],
 )
 def test_bad_parameters(bad, message):

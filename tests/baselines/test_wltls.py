@@ -146,20 +146,26 @@ def test_threads_change_no_bit(n_jobs):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"width": 1}, "width must be at least 2"),
+        ({"width": 1}, "width must be a whole number of at least 2, not 1"),
         ({"width": 2.0}, "width must be a whole number"),
         ({"width": True}, "width must be a whole number"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1"),
-        ({"random_state": -1}, "random_state must be a whole number of at least 0"),
+        ({"random_state": -1}, "random_state must be a whole number from 0 to 4294967295"),
         ({"random_state": None}, "random_state must be a whole number"),
-        ({"r": 0}, "r must be positive, not 0"),
+        ({"r": 0}, "r must be a number above 0, not 0"),
         ({"r": float("nan")}, "r must be a number"),
         ({"r": "1"}, "r must be a number"),
         ({"fit_intercept": "yes"}, "fit_intercept must be True, False or"),
-        ({"learner": "svm"}, "unknown learner 'svm': take one of arow, perceptron"),
-        ({"loss": "hinge"}, "unknown loss 'hinge': take one of exponential, squared_hinge"),
-        ({"loss": ["squared"]}, "unknown loss"),
-        ({"assignment": "sorted"}, "unknown assignment 'sorted': take one of random, similar"),
+        ({"learner": "svm"}, "learner must be 'arow' or 'perceptron', not 'svm'"),
+        (
+            {"loss": "hinge"},
+            "loss must be 'exponential', 'squared' or 'squared_hinge', not 'hinge'",
+        ),
+        ({"loss": ["squared"]}, "loss must be 'exponential', 'squared' or 'squared_hinge', not"),
+        (
+            {"assignment": "sorted"},
+            "assignment must be 'index', 'random' or 'similar', not 'sorted'",
+        ),
     ],
 )
 def test_settings_that_cannot_be(changes, message):
@@ -169,7 +175,7 @@ def test_settings_that_cannot_be(changes, message):
 
 def test_a_loss_that_became_wrong_is_noticed():
     model = WLTLS().fit(X, y).set_params(loss="hinge")
-    with pytest.raises(LocoleError, match="unknown loss 'hinge'"):
+    with pytest.raises(LocoleError, match=r"loss must be .*, not 'hinge'"):
         model.predict(X)
 
 

@@ -70,7 +70,7 @@ def test_blocks_of_other_data_or_settings_are_refused(data, tmp_path):
 
 
 def test_a_checkpoint_is_a_folder_and_not_part_of_a_model(tmp_path):
-    with pytest.raises(LocoleError, match="checkpoint must be the path of a folder"):
+    with pytest.raises(LocoleError, match="checkpoint must be None, a str or a PathLike, not 3"):
         model(3).fit(np.eye(3), np.eye(3))
     X, y = np.eye(80), np.arange(80)
     regressor = model(tmp_path / "kept")

@@ -165,5 +165,7 @@ def test_weights_in_fewer_bits(storage, error, n_features):
 
 
 def test_unknown_storage():
-    with pytest.raises(LocoleError, match="unknown storage 'float8'"):
+    with pytest.raises(
+        LocoleError, match="storage must be 'float16', 'float32' or 'int8', not 'float8'"
+    ):
         ElasticNetRegressor(storage="float8").fit(X, Y)

@@ -514,18 +514,21 @@ def test_history_can_be_written_as_json():
     [
         ({"l1": -1e-3}, "l1 must be a number of at least 0, not -0.001"),
         ({"prior": np.nan}, "prior must be a number of at least 0, not nan"),
-        ({"averaging": 1.5}, "averaging must be a number between 0 and 1, not 1.5"),
-        ({"averaging": "tail"}, "averaging must be a number between 0 and 1, not 'tail'"),
+        ({"averaging": 1.5}, "averaging must be a number from 0 to 1, not 1.5"),
+        ({"averaging": "tail"}, "averaging must be a number from 0 to 1, not 'tail'"),
         (
             {"averaging": 0.5, "l1": 0.1},
             "averaging undoes the zeros of l1: set one of the two to 0",
         ),
         ({"learn_tau": "yes"}, "learn_tau must be True or False, not 'yes'"),
         ({"n_sampled": 1}, "n_sampled must be a whole number of at least 2, not 1"),
-        ({"validation_fraction": 1.0}, "validation_fraction must be below 1, not 1.0"),
+        (
+            {"validation_fraction": 1.0},
+            "validation_fraction must be a number of at least 0 and below 1, not 1.0",
+        ),
         ({"validation_fraction": -0.1}, "validation_fraction must be a number of at least 0"),
         ({"patience": 0}, "patience must be a whole number of at least 1, not 0"),
-        ({"start": "ridge"}, "unknown start 'ridge': take one of zeros, elastic_net"),
+        ({"start": "ridge"}, "start must be 'elastic_net' or 'zeros', not 'ridge'"),
     ],
 )
 def test_bad_options(parameters, part):

@@ -207,11 +207,14 @@ def test_rows_that_overlap_much_keep_the_weights_in_range():
         ({"epochs": 1.5}, "epochs must be a whole number"),
         ({"batch_size": True}, "batch_size must be a whole number of at least 1, not True"),
         ({"learning_rate": -1}, "learning_rate must be a number of at least 0, not -1"),
-        ({"learning_rate": np.nan}, "learning_rate must be a number"),
+        ({"learning_rate": np.nan}, "learning_rate must be a number of at least 0, not nan"),
         ({"l2": np.inf}, "l2 must be a number of at least 0, not inf"),
         ({"l2": "auto"}, "l2 must be a number of at least 0, not 'auto'"),
-        ({"label_smoothing": 1.0}, "label_smoothing must be below 1"),
-        ({"storage": "int4"}, "unknown storage 'int4'"),
+        (
+            {"label_smoothing": 1.0},
+            "label_smoothing must be a number of at least 0 and below 1, not 1",
+        ),
+        ({"storage": "int4"}, "storage must be 'float16', 'float32' or 'int8', not 'int4'"),
     ],
 )
 def test_bad_parameters(parameters, part):

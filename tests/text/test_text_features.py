@@ -231,7 +231,10 @@ def test_what_is_no_text_is_refused(texts, part):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ({"analyzer": "sentence"}, "unknown analyzer 'sentence': take one of auto"),
+        (
+            {"analyzer": "sentence"},
+            "analyzer must be 'auto', 'both', 'char' or 'word', not 'sentence'",
+        ),
         ({"word_ngrams": 2}, "word_ngrams must be"),
         ({"char_ngrams": (4, 2)}, "char_ngrams must be"),
         ({"char_ngrams": (0, 2)}, "char_ngrams must be"),

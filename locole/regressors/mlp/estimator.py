@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import numbers
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,6 +15,17 @@ from locole.atomic import all_or_nothing, of_one_moment
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
+from locole.parameters import (
+    COUNT,
+    ENGINE,
+    FOLDER,
+    FRACTION,
+    N_JOBS,
+    NOT_NEGATIVE,
+    SEED,
+    VERBOSE,
+    one_of,
+)
 from locole.regressors.base import (
     LabelTargets,
     TargetRegressor,
@@ -23,10 +33,10 @@ from locole.regressors.base import (
     as_targets,
     remembered,
 )
-from locole.regressors.checkpoint import Checkpoints, check_folder, fingerprint
+from locole.regressors.checkpoint import Checkpoints, fingerprint
 from locole.regressors.elastic_net import ElasticNetRegressor
 from locole.regressors.mlp.memory_needed import momenta, require_room, training_bytes
-from locole.regressors.mlp.recipes import Settings, resolve
+from locole.regressors.mlp.recipes import CONSTRAINTS, RECIPES, Settings, resolve
 from locole.regressors.mlp.schedule import Schedule
 from locole.regressors.mlp.shape import Shape, first_weights, forward, initial, product
 from locole.regressors.problem import Problem, make_problem
@@ -145,6 +155,21 @@ class MLPRegressor(TargetRegressor):
     array([0, 1, 2, 3, 4, 5])
     """
 
+    _parameter_constraints: ClassVar = {
+        "recipe": one_of(*RECIPES),
+        **CONSTRAINTS,
+        "validation": FRACTION,
+        "patience": COUNT,
+        "first_layer": one_of("float32", "float16"),
+        "second_moment": one_of("weight", "row"),
+        "checkpoint": FOLDER,
+        "checkpoint_every_s": NOT_NEGATIVE,
+        "device": one_of("auto", "cpu", "cuda"),
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+        "engine": ENGINE,
+        "verbose": VERBOSE,
+    }
     _unsaved: ClassVar = ("engine", "checkpoint")
     _passed_over: ClassVar = ("checkpoint",)
     _learnt: ClassVar = {
@@ -368,20 +393,20 @@ class MLPRegressor(TargetRegressor):
         return Checkpoints(self.checkpoint, owner=owner, every_s=self.checkpoint_every_s)
 
     def _settings(self) -> Settings:
-        """Check all parameters; what the recipe and they come to."""
-        names = [field.name for field in dataclasses.fields(Settings)]
-        settings = resolve(self.recipe, {name: getattr(self, name) for name in names})
-        _check_choice("first_layer", self.first_layer, ("float32", "float16"))
-        _check_choice("second_moment", self.second_moment, ("weight", "row"))
-        _check_choice("device", self.device, ("auto", "cpu", "cuda"))
-        _check_number("validation", self.validation, 0, 1)
-        _check_number("checkpoint_every_s", self.checkpoint_every_s, 0, np.inf)
-        check_folder(self.checkpoint)
-        if not isinstance(self.patience, numbers.Integral) or self.patience < 1:
-            raise LocoleError(f"patience must be a whole number of at least 1: {self.patience!r}.")
+        """What the recipe and the parameters come to, once they are checked."""
+        self.check_parameters()
+        return self._resolved()
+
+    def _resolved(self) -> Settings:
+        return resolve(self.recipe, {name: getattr(self, name) for name in CONSTRAINTS})
+
+    def _check_values(self) -> None:
+        super()._check_values()
+        self._resolved()
+
+    def _check_means(self) -> None:
         if importlib.util.find_spec("torch") is None:
             raise LocoleError("networks need torch: pip install 'locole[mlp]'.")
-        return settings
 
     @property
     def learns_embedding(self) -> bool:
@@ -453,18 +478,6 @@ def _shape(settings: Settings, n_features: int, n_outputs: int, targets: Any = N
 
 def _settings_from(values: dict[str, Any]) -> Settings:
     """Settings that a model was made with; a file may say anything."""
+    if not set(values) <= set(CONSTRAINTS):
+        raise ModelFileError("its network has settings that are unknown: upgrade locole")
     return resolve("default", values)
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise LocoleError(f"unknown {name} {value!r}: take one of {', '.join(choices)}.")
-
-
-def _check_number(name: str, value: Any, low: float, high: float) -> None:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, numbers.Real)
-        or not low <= float(value) < high
-    ):
-        raise LocoleError(f"{name} must be a number from {low} to below {high}, not {value!r}.")

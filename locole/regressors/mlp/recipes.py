@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import numbers
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
 from locole.exceptions import LocoleError
+from locole.parameters import COUNT, FRACTION, NOT_NEGATIVE, SWITCH, check_values, one_of
 from locole.regressors.mlp.schedule import Schedule
 
-__all__ = ["RECIPES", "Settings", "resolve"]
+__all__ = ["CONSTRAINTS", "RECIPES", "Settings", "resolve"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,10 +82,27 @@ RECIPES: dict[str, Settings] = {
     ),
 }  # fmt: skip
 
-_COUNTS = ("batch_size", "epochs")
-_PARTS = ("dropout", "feature_dropout", "label_smoothing")
-_SWITCHES = ("normalise", "learn_scale", "batch_norm", "skip")
-_RATES = ("learning_rate", "warm_up", "embedding_rate", "coherence_penalty")
+#: What each may be; None leaves it to the recipe.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "hidden": [None, *COUNT, list, tuple],
+    "batch_size": [None, *COUNT],
+    "epochs": [None, *COUNT],
+    "learning_rate": [None, *NOT_NEGATIVE],
+    "schedule": [None, *one_of(*get_args(Schedule))],
+    "steps_at": [None, *COUNT, list, tuple],
+    "warm_up": [None, *NOT_NEGATIVE],
+    "loss": [None, *one_of("squared", "softmax")],
+    "normalise": [None, *SWITCH],
+    "learn_scale": [None, *SWITCH],
+    "batch_norm": [None, *SWITCH],
+    "dropout": [None, *FRACTION],
+    "feature_dropout": [None, *FRACTION],
+    "label_smoothing": [None, *FRACTION],
+    "skip": [None, *SWITCH],
+    "start": [None, *one_of("random", "linear")],
+    "embedding_rate": [None, *NOT_NEGATIVE],
+    "coherence_penalty": [None, *NOT_NEGATIVE],
+}
 
 
 def resolve(recipe: str, given: Mapping[str, Any]) -> Settings:
@@ -96,8 +113,7 @@ def resolve(recipe: str, given: Mapping[str, Any]) -> Settings:
     >>> resolve("lshtc1", {"epochs": 2}).epochs
     2
     """
-    if not isinstance(recipe, str) or recipe not in RECIPES:
-        raise LocoleError(f"unknown recipe {recipe!r}: take one of {', '.join(RECIPES)}.")
+    check_values({"recipe": one_of(*RECIPES), **CONSTRAINTS}, {"recipe": recipe, **given})
     changes = {name: value for name, value in given.items() if value is not None}
     for name in ("hidden", "steps_at"):
         if name in changes:
@@ -106,48 +122,15 @@ def resolve(recipe: str, given: Mapping[str, Any]) -> Settings:
         # Without a linear part there is nothing that a recipe could start from.
         changes.setdefault("start", "random")
     settings = dataclasses.replace(RECIPES[recipe], **changes)
-    _check(settings)
+    if settings.start == "linear" and not settings.skip:
+        raise LocoleError('start="linear" fills the linear part: take skip=True with it.')
     return settings
 
 
 def _whole_numbers(name: str, value: Any) -> tuple[int, ...]:
-    if not isinstance(value, numbers.Integral | Iterable) or isinstance(value, str):
-        raise LocoleError(f"{name} must be one whole number or several, not {value!r}.")
-    values = (value,) if isinstance(value, numbers.Integral) else tuple(value)
+    values = tuple(value) if isinstance(value, list | tuple) else (value,)
     for item in values:
-        _check_count(name, item)
+        check_values({name: COUNT}, {name: item})
     if name == "hidden" and not values:
         raise LocoleError("hidden is empty: give the size of at least one hidden layer.")
     return tuple(int(item) for item in values)
-
-
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise LocoleError(f"{name} must be a whole number of at least 1, not {value!r}.")
-
-
-def _check(settings: Settings) -> None:
-    for name in _COUNTS:
-        if getattr(settings, name) is not None:
-            _check_count(name, getattr(settings, name))
-    for name in (*_RATES, *_PARTS):
-        value = getattr(settings, name)
-        if value is None and name == "coherence_penalty":
-            continue
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, numbers.Real)
-            or not 0 <= float(value) < 1e6
-        ):
-            raise LocoleError(f"{name} must be a number of at least 0, not {value!r}.")
-        if name in _PARTS and float(value) >= 1:
-            raise LocoleError(f"{name} must be below 1: it is a part of the whole, not {value!r}.")
-    for name in _SWITCHES:
-        if not isinstance(getattr(settings, name), bool):
-            raise LocoleError(f"{name} must be True or False, not {getattr(settings, name)!r}.")
-    if settings.loss not in ("squared", "softmax"):
-        raise LocoleError(f"unknown loss {settings.loss!r}: take squared or softmax.")
-    if settings.start not in ("random", "linear"):
-        raise LocoleError(f"unknown start {settings.start!r}: take random or linear.")
-    if settings.start == "linear" and not settings.skip:
-        raise LocoleError('start="linear" fills the linear part: take skip=True with it.')
