@@ -1,4 +1,4 @@
-"""Baselines by name for the command line: which there are, and their settings as they are typed."""
+"""Baselines for the command line, with their settings as they are typed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import locole.baselines
 from locole.cli.settings import parameters
 from locole.exceptions import LocoleError
-from locole.io.state import kind_of
+from locole.methods import METHODS, names_of
 
 __all__ = ["make_baseline"]
 
@@ -16,7 +16,7 @@ __all__ = ["make_baseline"]
 def make_baseline(
     name: str, settings: Sequence[str], typed: dict[str, Any], *, seed: int, jobs: int
 ) -> Any:
-    """Make one of `locole.baselines` by its name in model files, with settings like ``passes=3``.
+    """Make one of `locole.baselines` by its name in `locole.methods`, with settings like ``passes=3``.
 
     Parameters
     ----------
@@ -32,19 +32,11 @@ def make_baseline(
     >>> make_baseline("centroids", [], {"embedding": "auto"}, seed=0, jobs=2)
     Centroids(n_jobs=2)
     """
-    classes = _baselines()
-    if name not in classes:
-        names = ", ".join(classes)
+    if name not in names_of("baseline"):
+        names = ", ".join(names_of("baseline"))
         raise LocoleError(f"unknown model {name!r}: take locole or one of {names}.")
     for option, value in typed.items():
         if value not in (None, "auto"):
             raise LocoleError(f"the model {name} has no --{option}: leave it out.")
-    made = classes[name]
+    made = getattr(locole.baselines, METHODS[name].made)
     return made(**parameters(f"the model {name}", made, settings, seed=seed, jobs=jobs))
-
-
-def _baselines() -> dict[str, Any]:
-    """Names in model files → classes."""
-    classes = [getattr(locole.baselines, name) for name in locole.baselines.__all__]
-    kinds = {kind_of(made()): made for made in classes if made is not locole.baselines.Baseline}
-    return {str(kind).removeprefix("baseline."): made for kind, made in kinds.items()}

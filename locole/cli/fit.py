@@ -8,6 +8,7 @@ import typer
 
 from locole.cli.options import Address, EngineName, Jobs, Json, LabelColumn
 from locole.cli.reading import Reading, column_of
+from locole.methods import names_of
 
 if TYPE_CHECKING:
     from locole.cli.steps import Steps
@@ -34,7 +35,8 @@ def fit(
         str | None, typer.Option("--test", help="Also measure the accuracy on this file.")
     ] = None,
     kind: Annotated[
-        str, typer.Option("--model", metavar="NAME", help="locole, or the name of a baseline.")
+        str,
+        typer.Option("--model", metavar="NAME", help=f"locole, {', '.join(names_of('baseline'))}."),
     ] = "locole",
     settings: Annotated[
         list[str] | None,
@@ -46,7 +48,9 @@ def fit(
     ] = None,
     embedding: Annotated[str, typer.Option(help="Which vectors stand for labels.")] = "auto",
     dim: Annotated[int | None, typer.Option(help="Entries of a label's vector.")] = None,
-    regressor: Annotated[str, typer.Option(help="auto, elastic_net, softmax or mlp.")] = "auto",
+    regressor: Annotated[
+        str, typer.Option(help=f"auto, {', '.join(names_of('regressor'))}.")
+    ] = "auto",
     profiles: Annotated[
         bool | None,
         typer.Option(

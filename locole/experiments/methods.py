@@ -1,65 +1,19 @@
-"""Methods by name: the one table from the names in specs and records to estimators."""
+"""From the methods that specs and records name to estimators."""
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
-from dataclasses import dataclass
 from typing import Any
 
 from locole.exceptions import LocoleError
 from locole.experiments.runs import Run
+from locole.methods import METHODS, Method
 
-__all__ = ["ENGINES", "METHODS", "Method", "make_estimator", "missing_package"]
+__all__ = ["ENGINES", "make_estimator", "missing_package"]
 
 #: Where fits can run.
 ENGINES = ("threads", "ray")
-
-
-@dataclass(frozen=True)
-class Method:
-    """How a name becomes an estimator.
-
-    Attributes
-    ----------
-    made : str
-        Class of `locole.regressors`, for `LocoleClassifier`, or of `locole.baselines`; empty for the
-        default model.
-    embedded : bool
-        Whether it takes an embedding and a dim.
-    needs : str
-        The extra of the package that it needs, and by a colon the module that this brings.
-    seeded : bool
-        Whether another seed may give another answer.
-    engines : bool
-        Whether its fit can be distributed.
-    """
-
-    made: str
-    embedded: bool = False
-    needs: str = ""
-    seeded: bool = True
-    engines: bool = False
-
-
-#: Name → method.
-METHODS = {
-    "elastic_net": Method("ElasticNetRegressor", embedded=True, engines=True),
-    "softmax": Method("SoftmaxRegressor", embedded=True),
-    "mlp": Method("MLPRegressor", embedded=True, needs="mlp:torch", engines=True),
-    "auto": Method(""),
-    "mlp_cross_entropy": Method("MLPCrossEntropy", needs="mlp:torch"),
-    "mlp_squared_error": Method("MLPSquaredError", needs="mlp:torch"),
-    "pd_sparse": Method("PDSparse"),
-    "ppd_sparse": Method("PPDSparse", engines=True),
-    "parabel": Method("Parabel"),
-    "bonsai": Method("Bonsai"),
-    "annexml": Method("AnnexML"),
-    "wltls": Method("WLTLS"),
-    "mach": Method("MACH"),
-    "linear_one_vs_rest": Method("LinearOneVsRest"),
-    "centroids": Method("Centroids", seeded=False),
-}
 
 
 def missing_package(run: Run) -> str | None:
@@ -97,13 +51,11 @@ def make_estimator(run: Run, *, threads: int) -> Any:
     Parabel(n_jobs=1, n_trees=1)
     """
     method = METHODS[run.method]
-    if method.made == "" or method.embedded:
+    if method.kind != "baseline":
         return _classifier(run, method, threads)
     import locole.baselines
 
-    kind = getattr(locole.baselines, method.made, None)
-    if kind is None:
-        raise LocoleError(f"this version of locole has no {method.made}: get a newer one.")
+    kind = getattr(locole.baselines, method.made)
     given = {"random_state": run.seed, "n_jobs": threads, **_engine(run, method, kind)}
     known = inspect.signature(kind).parameters
     ready = {name: value for name, value in given.items() if name in known}

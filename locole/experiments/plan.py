@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from locole.experiments.methods import METHODS
 from locole.experiments.records import is_done
 from locole.experiments.runs import Run, compact
 from locole.experiments.spec import Entry, Spec
+from locole.methods import METHODS
 
 __all__ = ["all_runs", "next_runs"]
 

@@ -12,7 +12,8 @@ from typing import Any
 from locole.embeddings import FAMILIES
 from locole.exceptions import LocoleError
 from locole.experiments.checking import among, filled, nearest
-from locole.experiments.methods import ENGINES, METHODS
+from locole.experiments.methods import ENGINES
+from locole.methods import METHODS
 
 __all__ = ["KINDS", "Entry", "Quick", "Spec", "load_spec", "parse_spec", "shipped_specs"]
 

@@ -13,9 +13,11 @@ from typing import Any, Literal, NamedTuple
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from locole import regressors
 from locole.decoders import Decoder, choose_decoder
 from locole.embeddings import Embedding, make_embedding
 from locole.exceptions import LocoleError, LocoleWarning
+from locole.methods import METHODS, names_of
 from locole.parallel import Engine, Threads, make_engine
 from locole.regressors import (
     ElasticNetRegressor,
@@ -61,9 +63,10 @@ _POWER, _FLOOR = 0.25, 0.02
 #: Regressors by name.
 REGRESSORS: dict[str, Any] = {
     "auto": ElasticNetRegressor,  # for small problems; otherwise an ensemble
-    "elastic_net": ElasticNetRegressor,
-    "mlp": partial(MLPRegressor, recipe="labels"),
-    "softmax": SoftmaxRegressor,
+    **{
+        name: partial(getattr(regressors, METHODS[name].made), **METHODS[name].preset)
+        for name in names_of("regressor")
+    },
 }
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import locole
 from locole.baselines import Centroids
-from locole.cli import baselines
 from locole.cli.baselines import make_baseline
 from locole.datasets import load_libsvm, load_texts
 from locole.exceptions import LocoleError, ModelFileError
+from locole.methods import METHODS, Method
 from locole.text import TextClassifier, TextFeatures
 
 
@@ -24,7 +24,8 @@ class Settings(Centroids):
 
 @pytest.fixture
 def settings(monkeypatch):
-    monkeypatch.setattr(baselines, "_baselines", lambda: {"settings": Settings})
+    monkeypatch.setitem(METHODS, "settings", Method("settings", "baseline", "Settings"))
+    monkeypatch.setattr(locole.baselines, "Settings", Settings, raising=False)
 
 
 # --- files to models to answers ---
@@ -79,12 +80,6 @@ def test_inspect_says_what_it_is(run, folder, file):
 
 
 # --- what is typed ---
-
-
-def test_every_baseline_has_a_name():
-    names = set(locole.baselines.__all__) - {"Baseline"}
-    assert {made.__name__ for made in baselines._baselines().values()} == names
-    assert baselines._baselines()["centroids"] is Centroids
 
 
 def test_settings_are_json_or_texts(settings):

@@ -21,9 +21,10 @@ from locole.experiments import Run, read, run_spec
 from locole.experiments.board import Board
 from locole.experiments.data import load_set
 from locole.experiments.measure import measure, scores
-from locole.experiments.methods import METHODS, make_estimator
+from locole.experiments.methods import make_estimator
 from locole.experiments.spec import load_spec
 from locole.experiments.tsne import draw
+from locole.methods import METHODS
 from locole.theory import coherence
 
 SMALL = {"n_samples": 300, "n_features": 120, "n_classes": 12, "noise": 0.3}
@@ -40,9 +41,11 @@ def make(method, threads=2, **fields):
     return make_estimator(Run("mine", "topics", method, seed=5, **fields), threads=threads)
 
 
-def test_every_baseline_has_a_name():
-    made = {method.made for method in METHODS.values()}
-    assert made >= set(locole.baselines.__all__) - {"Baseline"}
+def test_every_baseline_and_regressor_has_a_name():
+    made = {method.made for method in METHODS.values() if method.made}
+    baselines = set(locole.baselines.__all__) - {"Baseline"}
+    regressors = {name for name in locole.regressors.__all__ if name.endswith("Regressor")}
+    assert made == baselines | regressors - {"TargetRegressor"}
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from locole.methods import METHODS, names_of
+
 __all__ = [
     "DATA",
     "FAMILIES",
     "INK",
-    "METHODS",
     "OURS",
     "PALETTE",
     "Look",
@@ -61,25 +62,8 @@ FAMILIES = {
     "simplex": Look("simplex", "grey", "p"),
     "explicit": Look("explicit", "ink", "<"),
 }
-#: Methods that learn an embedding, then the systems they are compared with.
-METHODS = {
-    "elastic_net": "elastic net",
-    "softmax": "softmax",
-    "mlp": "network",
-    "auto": "locole, defaults",
-    "mlp_cross_entropy": "MLP (CE)",
-    "mlp_squared_error": "MLP (SE)",
-    "annexml": "AnnexML",
-    "parabel": "Parabel",
-    "bonsai": "Bonsai",
-    "wltls": "W-LTLS",
-    "mach": "MACH",
-    "pd_sparse": "PD-Sparse",
-    "ppd_sparse": "PPD-Sparse",
-    "linear_one_vs_rest": "linear one-vs-rest",
-    "centroids": "class centroids",
-}
-OURS = ("elastic_net", "softmax", "mlp", "auto")
+#: Methods that are not compared with but compared.
+OURS = names_of("regressor", "default")
 DATA = {
     "lshtc1": "LSHTC1",
     "dmoz": "DMOZ",
@@ -108,7 +92,7 @@ def method_name(method: str) -> str:
     >>> method_name("pd_sparse"), method_name("other")
     ('PD-Sparse', 'other')
     """
-    return METHODS.get(method, method)
+    return METHODS[method].title if method in METHODS else method
 
 
 def data_name(set_name: str) -> str:
