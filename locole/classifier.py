@@ -51,11 +51,10 @@ class LocoleClassifier(LabelClassifier):
     regressor : str or estimator
         ``"elastic_net"`` (squared loss, the paper's), ``"softmax"`` (cross-entropy over all labels),
         ``"mlp"`` (a network by softmax; needs torch), or any multi-output regressor of scikit-learn's
-        kind, also a Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, the
-        softmax if there are ten rows for each label (alone from a hundred on, for features of texts),
-        and label profiles if X has no negative entries. Their weights are fitted by maximum likelihood
-        on up to 2,000 validation rows, which they learn afterwards; ``choice_`` says what came out. With
-        fewer than 1,000 rows or 257 features it is the elastic net alone.
+        kind, also a Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, label
+        profiles if X has no negative entries, and low-rank factors. Their weights are fitted by maximum
+        likelihood on up to 2,000 validation rows, which they learn afterwards; ``choice_`` says what
+        came out. With fewer than 1,000 rows or 257 features it is the elastic net alone.
     decoder : str or Decoder
         ``"auto"`` picks the fastest exact one; see `locole.decoders.decode`.
     random_state : int, RandomState instance or None
@@ -72,6 +71,10 @@ class LocoleClassifier(LabelClassifier):
         Whether label profiles are added to the scores of a regressor of ours, with weights fitted on
         validation rows as with ``regressor="auto"``. ``"auto"``: with that, and with networks. Needs
         1,000 rows and 257 features, none of them negative.
+    factors : bool or "auto"
+        Whether low-rank factors (`locole.scoring.FactorScorer`) are added in the same way. ``"auto"``:
+        with ``regressor="auto"``, up to 262,144 labels. They are left out if the validation rows say
+        that they are worth nothing.
     nearest : bool or "auto"
         Whether the eight best labels of a row are reranked by the cosine similarity of the nearest
         training row of each (`locole.scoring.NearestScorer`), which keeps training rows in the model.
@@ -121,6 +124,7 @@ class LocoleClassifier(LabelClassifier):
         "verbose": VERBOSE,
         "engine": ENGINE,
         "profiles": SWITCH_OR_AUTO,
+        "factors": SWITCH_OR_AUTO,
         "nearest": SWITCH_OR_AUTO,
         "scorers": [list, tuple],
         "class_weight": [None, *one_of("balanced"), dict],
@@ -141,6 +145,7 @@ class LocoleClassifier(LabelClassifier):
         verbose: int = 0,
         engine: str | Engine = "threads",
         profiles: bool | Literal["auto"] = "auto",
+        factors: bool | Literal["auto"] = "auto",
         nearest: bool | Literal["auto"] = "auto",
         scorers: Any = (),
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
@@ -154,6 +159,7 @@ class LocoleClassifier(LabelClassifier):
         self.verbose = verbose
         self.engine = engine
         self.profiles = profiles
+        self.factors = factors
         self.nearest = nearest
         self.scorers = scorers
         self.class_weight = class_weight

@@ -66,7 +66,7 @@ class CandidateDecoder(Decoder):
     name = "candidates"
     exhaustive = False
 
-    def __init__(self, shortlist: int = 16, *, shifts: int = 8) -> None:
+    def __init__(self, shortlist: int = 16, shifts: int = 8) -> None:
         if shortlist < 1 or shifts < 1:
             raise LocoleError("shortlist and shifts must be at least 1.")
         self.shortlist = shortlist

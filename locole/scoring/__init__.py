@@ -2,8 +2,16 @@
 
 from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
+from locole.scoring.factors import FactorScorer
 from locole.scoring.nearest import NearestScorer
 from locole.scoring.profiles import ProfileScorer
 from locole.scoring.vectors import VectorScorer
 
-__all__ = ["Ensemble", "LabelScorer", "NearestScorer", "ProfileScorer", "VectorScorer"]
+__all__ = [
+    "Ensemble",
+    "FactorScorer",
+    "LabelScorer",
+    "NearestScorer",
+    "ProfileScorer",
+    "VectorScorer",
+]

@@ -38,6 +38,8 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
     name: ClassVar[str]
     #: Scorers of an ensemble are fitted by rising stage, so that later ones can learn from earlier ones.
     stage: ClassVar[int] = 1
+    #: Whether an ensemble leaves the scorer out if it makes no difference on the validation rows.
+    optional: ClassVar[bool] = False
 
     @property
     @abstractmethod

@@ -18,12 +18,14 @@ from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, LabelScorer, best_of
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
-from locole.scoring.weights import first_is_right, fit_weights
+from locole.scoring.weights import first_is_right, fit_weights, mean_loss
 
 __all__ = ["Ensemble"]
 
 # Candidates taken from each scorer, or 2k.
 _CANDIDATES = 32
+# What an optional scorer must be worth, in nats for each validation row.
+_WORTH = 0.02
 # Validation rows scored at a time.
 _BLOCK_ROWS = 256
 
@@ -36,7 +38,8 @@ class Ensemble(LabelScorer):
               \min_{w \ge 0} -\sum_{x, y} \log \frac{e^{s_y(x)}}{\sum_{i \in K(x)} e^{s_i(x)}}
 
     with K(x) the best 32 labels of each scorer. So the scores are logits. Scorers are fitted without
-    the validation rows, weighed on them, and then learn them by `partial_fit`.
+    the validation rows, weighed on them, and then learn them by `partial_fit`. An optional scorer that
+    makes the labels of the validation rows hardly more likely is left out.
 
     The answer to a row is the best of the candidates of all scorers: a label can only be missed if it is
     not among the best 32 (or 2k) of any scorer.
@@ -139,13 +142,14 @@ class Ensemble(LabelScorer):
         with make_engine(self.engine).running(self.n_jobs):
             self.scorers_ = self._fitted(train, before)
             trial = _Trial.of(self.scorers_, validation, n_jobs=self.n_jobs)
-            weights = trial.weights()
+            kept, weights = trial.without_idle(self.scorers_)
             self.choice_ = trial.choice(weights)
             self.reranker_ = self._reranker(trial, weights, train, samples)
-            parts = _divided(weights, [len(scorer.sources) for scorer in self.scorers_])
+            parts = _divided(weights, self.scorers_)
+            self.scorers_ = [self.scorers_[i] for i in kept]
             self.weights_ = [
-                scorer.set_source_weights(part)
-                for scorer, part in zip(self.scorers_, parts, strict=True)
+                scorer.set_source_weights(parts[i])
+                for i, scorer in zip(kept, self.scorers_, strict=True)
             ]
             for scorer in self.scorers_:
                 scorer.partial_fit(validation)
@@ -294,9 +298,29 @@ class _Trial(NamedTuple):
         right = codes == validation.codes[:, None]
         return cls(validation, names, codes, scores, right, ~_repeated(codes))
 
-    def weights(self) -> NDArray[np.float64]:
-        """Return a weight for each source."""
-        return fit_weights(self.scores, self.right, self.valid, self.validation.weight)
+    def weights(self, use: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Return a weight for each source; 0 for those that are not in use."""
+        scores = self.scores if use is None else self.scores * use
+        return fit_weights(scores, self.right, self.valid, self.validation.weight)
+
+    def without_idle(self, scorers: Sequence[LabelScorer]) -> tuple[list[int], NDArray[np.float64]]:
+        """Leave out optional scorers that are worth nothing: places of the others, and the weights."""
+        use = np.ones(len(self.names), dtype=bool)
+        weights, kept = self.weights(), list(range(len(scorers)))
+        for i, scorer in enumerate(scorers):
+            if not scorer.optional:
+                continue
+            fewer = use.copy()
+            _divided(fewer, scorers)[i][:] = False  # a view
+            other = self.weights(fewer)
+            if self.loss(other) - self.loss(weights) < _WORTH:
+                use, weights = fewer, other
+                kept.remove(i)
+        return kept, weights
+
+    def loss(self, weights: NDArray) -> float:
+        """Mean loss of the rows under these weights."""
+        return mean_loss(self.scores @ weights, self.right, self.valid, self.validation.weight)
 
     def accuracy(self, weights: NDArray) -> float:
         """Part of the rows whose label comes first."""
@@ -332,8 +356,9 @@ class _Trial(NamedTuple):
         return Evidence.gather(total, np.concatenate(parts), right, valid, self.validation.weight)
 
 
-def _divided(weights: NDArray, sizes: Sequence[int]) -> list[NDArray]:
-    return np.split(weights, np.cumsum(sizes)[:-1])
+def _divided(weights: NDArray, scorers: Sequence[LabelScorer]) -> list[NDArray]:
+    """Weights of the sources of each scorer."""
+    return np.split(weights, np.cumsum([len(scorer.sources) for scorer in scorers])[:-1])
 
 
 def _repeated(codes: Codes) -> NDArray[np.bool_]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from locole.parallel.blocks import one_blas_thread
 
-__all__ = ["first_is_right", "fit_weights"]
+__all__ = ["first_is_right", "fit_weights", "mean_loss"]
 
 # Of weights of either sign, beside the mean loss of a row.
 _PENALTY = 1e-3
@@ -81,3 +82,25 @@ def first_is_right(
     """Whether the valid candidate with the largest total is right, for each row."""
     best = np.where(valid, total, -np.inf).argmax(axis=1)
     return np.take_along_axis(right, best[:, None], 1)[:, 0]
+
+
+def mean_loss(
+    total: NDArray,
+    right: NDArray[np.bool_],
+    valid: NDArray[np.bool_],
+    sample_weight: NDArray | None = None,
+) -> float:
+    """Mean of ``−log softmax(total)[right]`` over the rows that have their label among the candidates.
+
+    Examples
+    --------
+    >>> yes = np.ones((1, 2), dtype=bool)
+    >>> round(mean_loss(np.zeros((1, 2)), np.array([[True, False]]), yes), 3)
+    0.693
+    """
+    use = (right & valid).any(axis=1)
+    if not use.any():
+        return 0.0
+    logits = np.where(valid, total, -np.inf)[use]
+    losses = logsumexp(logits, axis=1) - logits[(right & valid)[use]]
+    return float(np.average(losses, weights=None if sample_weight is None else sample_weight[use]))

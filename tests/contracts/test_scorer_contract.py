@@ -21,7 +21,14 @@ from locole.io import outline, read_model, saved_as, write_model
 from locole.io.state import _CLASSES, kind_of
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
 from locole.samples import Rows, Samples
-from locole.scoring import Ensemble, LabelScorer, NearestScorer, ProfileScorer, VectorScorer
+from locole.scoring import (
+    Ensemble,
+    FactorScorer,
+    LabelScorer,
+    NearestScorer,
+    ProfileScorer,
+    VectorScorer,
+)
 from locole.scoring.base import best_of
 
 
@@ -81,6 +88,7 @@ SCORERS: dict[str, LabelScorer] = {
     "one regressor": vectors("elastic_net"),
     "two regressors": vectors("elastic_net", "softmax"),
     "weighted features": vectors("elastic_net", feature_power=0.5, feature_floor=0.1),
+    "factors": FactorScorer(n_blocks=1),
     "profiles": ProfileScorer(),
     "plain profiles": ProfileScorer(tune=False),
     "nearest rows": NearestScorer(),

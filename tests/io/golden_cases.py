@@ -158,6 +158,8 @@ def sentences(n_classes: int = 16) -> Data:
 def classifier(embedding: Any = "kerdock", dim: int | None = 16, **parameters: Any) -> Any:
     """Make a classifier by the names that this version has for its parameters."""
     known = inspect.signature(LocoleClassifier).parameters
+    if "factors" in known:  # which would make every file large
+        parameters = {"factors": False, **parameters}
     named = {
         next(name for name in NAMES.get(newest, (newest,)) if name in known): value
         for newest, value in parameters.items()
@@ -250,13 +252,21 @@ CASES: dict[str, Case] = {
     "vectors": Case(explicit_vectors, partial(numbers, 3, first=1.0), k=2),
     # The default model: with all of its parts, then with some of them only.
     "default": Case(partial(classifier, nearest=True), partial(words, 40), has_all_scores=True),
+    "default_factors": Case(
+        partial(classifier, nearest=False, factors=True),
+        partial(words, 40, seed=4),
+        has_all_scores=True,
+        max_bytes=400_000,
+    ),
     "default_one_hot": Case(
         partial(classifier, "auto", None, nearest=False),
         partial(words, 12, own=3, common=4, seed=5),
         has_all_scores=True,
     ),
     "default_softmax_profiles": Case(
-        partial(classifier, nearest="auto"), partial(words, 10), has_all_scores=True
+        partial(classifier, regressor="softmax", profiles=True),
+        partial(words, 10),
+        has_all_scores=True,
     ),
     "default_elastic_net_profiles": Case(
         partial(classifier, nearest=False), partial(words, 120), has_all_scores=True

@@ -68,13 +68,11 @@ def without_profiles(classifier):
 
 def profile_weight(classifier):
     """Weight of the profiles beside the vectors, whose weight is 1."""
-    (first, weight), (second, found) = zip(
-        classifier.scorer_.scorers_, classifier.scorer_.weights_, strict=True
-    )
-    assert isinstance(first, VectorScorer)
-    assert isinstance(second, ProfileScorer)
-    assert weight == 1
-    return found
+    scorers = classifier.scorer_.scorers_
+    weights = dict(zip([part.name for part in scorers], classifier.scorer_.weights_, strict=True))
+    assert isinstance(scorers[0], VectorScorer)
+    assert weights["vectors"] == 1
+    return weights["profiles"]
 
 
 def regressor_types(classifier):
@@ -106,7 +104,6 @@ def test_profiles_are_found_to_be_best():
     assert auto.score(data.X_test, data.y_test) > best - 0.02
     assert without_profiles(auto).score(data.X_test, data.y_test) < best - 0.05
     assert profile_weight(auto) > 0
-    assert len(auto.scorer_["vectors"].regressors_) == 1  # too few rows a label for the softmax
 
 
 def test_the_best_part_is_not_lost(fitted):
@@ -121,14 +118,14 @@ def test_it_says_what_it_chose(fitted):
     choice = fitted.choice_
     assert list(choice) == ["validation_rows", "accuracy", "sources", "nearest"]
     assert choice["validation_rows"] == 120
-    names = ["elastic_net", "softmax", "profiles", "tuned profiles"]
+    names = ["elastic_net", "profiles", "tuned profiles", "factors"]
     assert list(choice["sources"]) == names
     assert 0 < choice["accuracy"] <= 1
     assert all(0 <= source["accuracy"] <= 1 for source in choice["sources"].values())
     weights = [source["weight"] for source in choice["sources"].values()]
     assert all(weight >= 0 for weight in weights)
-    assert weights[:2] == fitted.scorer_["vectors"].weights_
-    np.testing.assert_allclose(sum(weights[2:]), profile_weight(fitted), rtol=1e-12)
+    assert weights[:1] == fitted.scorer_["vectors"].weights_
+    np.testing.assert_allclose(sum(weights[1:3]), profile_weight(fitted), rtol=1e-12)
     assert choice["nearest"]["used"] == (fitted.scorer_.reranker_ is not None)
 
 
@@ -146,10 +143,8 @@ def test_it_says_in_one_line_what_it_chose(fitted):
 
 def test_the_parts_have_learnt_all_rows(fitted):
     vectors = fitted.scorer_["vectors"]
-    elastic_net, softmax = vectors.regressors_.values()
+    (elastic_net,) = vectors.regressors_.values()
     assert isinstance(elastic_net, ElasticNetRegressor)
-    assert isinstance(softmax, SoftmaxRegressor)
-    assert softmax.rows_seen_ == 1200
     weighed = weigh_features(X, vectors.feature_weights_)
     whole = ElasticNetRegressor(l2=elastic_net.l2_).fit(weighed, np.zeros((1200, 1)))
     np.testing.assert_allclose(elastic_net.curvature_, whole.curvature_, rtol=1e-5)
@@ -193,18 +188,12 @@ def test_negative_features_have_no_profiles():
     auto = LocoleClassifier().fit(signed, y)
     with pytest.raises(KeyError, match="profiles"):
         auto.scorer_["profiles"]
-    assert list(auto.choice_["sources"]) == ["elastic_net", "softmax"]
+    assert list(auto.choice_["sources"]) == ["elastic_net", "factors"]
     assert isinstance(auto.scorer_, Ensemble)
-    assert auto.scorer_.weights_ == [1.0]
+    assert auto.scorer_.weights_[0] == 1.0
     labels, scores = auto.predict_topk(signed, k=30)
     np.testing.assert_array_equal(labels[:, 0], auto.predict(signed))
     np.testing.assert_allclose(scores[:, 0], auto.decision_function(signed).max(axis=1), rtol=1e-5)
-
-
-def test_few_rows_for_each_label_leave_the_softmax_out():
-    auto = LocoleClassifier().fit(X, np.arange(1200) % 130)
-    assert regressor_types(auto) == [ElasticNetRegressor]
-    assert "softmax" not in auto.choice_["sources"]
 
 
 def test_every_label_has_one_row():
@@ -461,36 +450,39 @@ def test_a_regressor_that_counts_for_nothing_takes_no_room(tmp_path):
 # --- which regressors ---
 
 
-def kinds(X, n_rows, n_classes):
-    """Regressors that are planned for so many rows like those of X."""
-    numbers = np.arange(n_rows)
-    samples = Samples(X[numbers % X.shape[0]], numbers % n_classes, n_classes)
-    return list(LocoleClassifier()._plan(seed=0)._regressors(samples))
+# --- factors ---
 
 
-@pytest.mark.parametrize(
-    ("rows_per_label", "expected"),
-    [(9, ["elastic_net"]), (10, ["elastic_net", "softmax"]),
-     (99, ["elastic_net", "softmax"]), (100, ["softmax"])],
-)  # fmt: skip
-def test_rows_per_label_decide_which_regressors_are_fitted(rows_per_label, expected):
-    texts = sp.csr_array(np.eye(20))
-    assert kinds(texts, 7 * rows_per_label, 7) == expected
+def test_factors_are_left_out_on_wish(fitted):
+    without = LocoleClassifier(factors=False).fit(X, y)
+    assert "factors" not in without.choice_["sources"]
+    asked = LocoleClassifier(factors=True).fit(X, y)
+    assert asked.choice_ == fitted.choice_
+    with pytest.raises(LocoleError, match=r"factors must be .*, not 'yes'"):
+        LocoleClassifier(factors="yes").fit(X, y)
 
 
-@pytest.mark.parametrize("X", [-np.eye(20), np.ones((20, 20)), np.zeros((20, 20))])
-def test_squared_loss_stays_where_features_are_not_those_of_texts(X):
-    assert kinds(sp.csr_array(X), 700, 7) == ["elastic_net", "softmax"]
-
-
-def test_many_rows_for_each_label():
-    data = make_topics(1300, 300, 12, nnz_per_row=15, noise=0.5, test_size=300)
+def test_factors_that_are_worth_nothing_are_left_out(fitted):
+    data = many_small_topics()
     auto = LocoleClassifier().fit(data.X_train, data.y_train)
-    assert regressor_types(auto) == [SoftmaxRegressor]
-    assert "elastic_net" not in auto.choice_["sources"]
-    alone = LocoleClassifier(regressor="elastic_net").fit(data.X_train, data.y_train)
-    scores = [model.score(data.X_test, data.y_test) for model in (auto, alone)]
-    assert scores[0] > scores[1] - 0.02
+    names = [scorer.name for scorer in auto.scorer_.scorers_]
+    assert ("factors" in names) == (auto.choice_["sources"]["factors"]["weight"] > 0)
+    noise = np.random.default_rng(0).integers(0, 30, 1200)
+    lost = LocoleClassifier().fit(X, noise)
+    assert lost.choice_["sources"]["factors"]["weight"] == 0
+    with pytest.raises(KeyError, match="factors"):
+        lost.scorer_["factors"]
+
+
+def test_many_labels_have_no_factors():
+    rows = np.ones((1000, 257))
+    few, many = (Samples(rows, np.arange(1000), n) for n in (262_144, 262_145))
+    names = [
+        [part.name for part in LocoleClassifier()._plan(seed=0).scorer(some).scorers]
+        for some in (few, many)
+    ]
+    assert names == [["vectors", "profiles", "factors"], ["vectors", "profiles"]]
+    assert LocoleClassifier()._plan(seed=0).scorer(many).scorers[0].embedding.real_dim == 256
 
 
 # --- profiles beside another regressor ---
@@ -558,11 +550,10 @@ def test_a_regressor_of_ones_own_is_named_by_its_class():
     assert next(iter(both.choice_["sources"])) == "ElasticNetRegressor"
 
 
-def test_without_profiles_the_linear_models_are_weighed_alone():
+def test_without_profiles_the_others_are_weighed_alone():
     plain = LocoleClassifier(profiles=False).fit(X, y)
-    assert [type(scorer) for scorer in plain.scorer_.scorers_] == [VectorScorer]
     assert plain.scorer_["vectors"].feature_weights_ is None
-    assert list(plain.choice_["sources"]) == ["elastic_net", "softmax"]
+    assert list(plain.choice_["sources"]) == ["elastic_net", "factors"]
 
 
 def test_a_sum_with_profiles_is_saved_and_learns_more(tmp_path):

@@ -1,0 +1,250 @@
+"""Low-rank factors: features and labels share a space of few dimensions, in which both are learnt."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from locole.exceptions import ModelFileError
+from locole.io import saved_as
+from locole.kernels.factors import Batches, Factors, descend, label_products, project
+from locole.kernels.topk import push_rows
+from locole.parallel.blocks import n_threads, slices, workers
+from locole.parameters import COUNT, N_JOBS, SEED, at_least
+from locole.samples import Rows, Samples
+from locole.scoring.base import Codes, LabelScorer
+
+__all__ = ["FactorScorer"]
+
+# Dimensions that are learnt by one thread, independently of the others.
+_BLOCK_DIM = 64
+# Rows of a batch, and labels drawn for it beside its own.
+_BATCH, _NEGATIVES = 64, 512
+# AdaGrad: first rate, what its sums of squares begin at, and the size of the first feature vectors.
+_RATE, _SQUARES, _SIZE = 0.2, 1e-2, 0.1
+# Share of the first rate by which rows are learnt that come later.
+_LATER = 0.25
+# Labels scored at a time, and how many more than k are looked at in double precision.
+_BLOCK_LABELS, _SPARE = 4096, 8
+_EVERY_COLUMN = np.empty(0, dtype=np.int64)
+
+
+@saved_as("scorer.factors")
+class FactorScorer(LabelScorer):
+    r"""Score of a label: the inner product of its vector with the sum of the features' vectors.
+
+    .. math:: s_i(x) = \Big\langle \sum_f x_f e_f, v_i \Big\rangle
+
+    Both kinds of vectors are learnt by AdaGrad on the cross-entropy of a row's label among the labels
+    of its batch and 512 drawn ones. Because labels share the features' vectors, what is learnt from one
+    label serves the others: that two features mean the same (spellings of a syllable in two scripts,
+    synonyms) is told by any label that has both. A model with weights of its own for each label cannot
+    see that.
+
+    Blocks of 64 dimensions are learnt independently, from other random numbers and with other negatives,
+    so their sum is an ensemble, they are learnt in parallel, and the answer does not depend on the
+    number of threads.
+
+    Parameters
+    ----------
+    n_blocks : int
+        Number of blocks of 64 dimensions.
+    epochs : int
+        Passes over the rows.
+    random_state : int
+        Seed of the first vectors, of the order of rows and of the labels drawn.
+    n_jobs : int, optional
+        Threads, at most one for each block of dimensions; the answer does not depend on it.
+
+    Attributes
+    ----------
+    feature_vectors_ : array of shape (n_features, 64 · n_blocks)
+    label_vectors_ : array of shape (n_classes, 64 · n_blocks)
+    feature_squares_, label_squares_ : arrays of shape (n_blocks, n_features) and (n_blocks, n_classes)
+        AdaGrad's sums of squared slopes, for `partial_fit`.
+
+    Examples
+    --------
+    >>> X = sp.csr_array(np.eye(4, dtype=np.float32)[[0, 1, 2, 3] * 50])
+    >>> codes = np.array([0, 1, 2, 2] * 50)
+    >>> scorer = FactorScorer(n_blocks=1).fit(Samples(X, codes, n_classes=3))
+    >>> scorer.candidates(Rows(X[:4]), k=1)[0].ravel()
+    array([0, 1, 2, 2])
+    """
+
+    name = "factors"
+    optional = True
+    _parameter_constraints: ClassVar = {
+        "n_blocks": at_least(1, 64),
+        "epochs": COUNT,
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+    }
+    _learnt: ClassVar = {
+        "feature_vectors_": np.ndarray,
+        "label_vectors_": np.ndarray,
+        "feature_squares_": np.ndarray,
+        "label_squares_": np.ndarray,
+    }
+
+    def __init__(
+        self,
+        *,
+        n_blocks: int = 2,
+        epochs: int = 5,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_blocks = n_blocks
+        self.epochs = epochs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def n_classes(self) -> int:
+        """Number of labels."""
+        return self.label_vectors_.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.feature_vectors_.shape[0]
+
+    # Fit ----------------------------------------------------------------------------------------
+
+    def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
+        """Learn the vectors of features and labels."""
+        n_features, n_classes = samples.X.shape[1], samples.n_classes
+        seeds = [[self.random_state, block] for block in range(self.n_blocks)]
+        starts = [_start(n_features, n_classes, np.random.default_rng(seed)) for seed in seeds]
+        self._learn(samples, starts, np.linspace(_RATE, 0, self.epochs + 1))
+        return self
+
+    def partial_fit(self, samples: Samples) -> Self:
+        """Take steps with more samples, which may have more labels."""
+        new = samples.n_classes - self.n_classes
+        labels = np.pad(self.label_vectors_, [(0, new), (0, 0)])
+        squares = np.pad(self.label_squares_, [(0, 0), (0, new)], constant_values=_SQUARES)
+        features, n_blocks = self.feature_vectors_, len(squares)
+        starts = [
+            Factors(*(np.array(arrays, order="C") for arrays in parts))
+            for parts in zip(
+                np.split(features, n_blocks, axis=1), np.split(labels, n_blocks, axis=1),
+                self.feature_squares_, squares, strict=True,
+            )
+        ]  # fmt: skip
+        self._learn(samples, starts, np.array([_LATER * _RATE, 0]))
+        return self
+
+    def _learn(self, samples: Samples, starts: list[Factors], rates: NDArray) -> None:
+        """Let every block of dimensions descend; ``rates`` are those at the ends of the epochs."""
+        samples = samples.positive()
+        X = sp.csr_array(samples.X, dtype=np.float32)
+        weights = np.ones(samples.n_rows) if samples.weight is None else samples.weight
+        weights = (weights / weights.mean()).astype(np.float32)
+
+        def learn(block: int) -> Factors:
+            rng = np.random.default_rng([self.random_state, samples.n_rows, block, 4])
+            slots = np.full(samples.n_classes, -1)
+            for first, last in itertools.pairwise(rates):
+                batches = _batches(samples, weights, first, last, rng)
+                descend(X.indptr, X.indices, X.data, batches, starts[block], slots)
+            return starts[block]
+
+        with workers(min(len(starts), n_threads(self.n_jobs))) as apply:
+            learnt = list(apply(learn, list(range(len(starts)))))
+        features, labels, feature_squares, label_squares = zip(*learnt, strict=True)
+        self.feature_vectors_, self.label_vectors_ = np.hstack(features), np.hstack(labels)
+        self.feature_squares_, self.label_squares_ = map(np.stack, (feature_squares, label_squares))
+
+    # Score --------------------------------------------------------------------------------------
+
+    def points(self, rows: Rows) -> NDArray[np.float32]:
+        """Sums of the features' vectors, shape (rows, 64 · n_blocks)."""
+        return rows.once(self, lambda: self._points(rows.csr))
+
+    def _points(self, X: sp.csr_array) -> NDArray[np.float32]:
+        out = np.empty((X.shape[0], self.feature_vectors_.shape[1]), dtype=np.float32)
+        data = X.data.astype(np.float32, copy=False)
+        every = np.arange(X.shape[0])
+        vectors = self.feature_vectors_.reshape(-1)
+        project(X.indptr, X.indices, data, every, vectors, out.shape[1], out.reshape(-1))
+        return out
+
+    def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
+        """Labels with the largest products, found by looking at all."""
+        points = self.points(rows)
+        wanted = min(k + _SPARE, self.n_classes)
+        scores = np.full((len(rows), wanted), -np.inf, dtype=np.float32)
+        codes = np.full((len(rows), wanted), -1, dtype=np.int64)
+        for part in slices(self.n_classes, _BLOCK_LABELS):
+            some = points @ self.label_vectors_[part].T
+            push_rows(some, part.start, _EVERY_COLUMN, scores, codes)
+        exact = self.scores_at(rows, codes)
+        best = np.lexsort((codes, -exact), axis=1)[:, :k]
+        return np.take_along_axis(codes, best, 1), np.take_along_axis(exact, best, 1)
+
+    def scores_at(self, rows: Rows, codes: Codes) -> NDArray[np.float64]:
+        """Products with these labels."""
+        out = np.empty(codes.shape)
+        label_products(self.points(rows), self.label_vectors_, codes, out)
+        return out
+
+    def all_scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Products with all labels."""
+        points = self.points(rows).astype(np.float64)
+        parts = slices(self.n_classes, _BLOCK_LABELS)
+        return np.hstack([points @ self.label_vectors_[part].T for part in parts])
+
+    # Save ---------------------------------------------------------------------------------------
+
+    def _check_learnt(self) -> None:
+        features, labels = self.feature_vectors_, self.label_vectors_
+        squares = self.feature_squares_, self.label_squares_
+        if not all(_are_finite(array) for array in (features, labels, *squares)):
+            raise ModelFileError("its factors are not numbers")
+        fits = (
+            features.shape[1] == labels.shape[1] == self.n_blocks * _BLOCK_DIM
+            and squares[0].shape == (self.n_blocks, features.shape[0])
+            and squares[1].shape == (self.n_blocks, labels.shape[0])
+            and all((array > 0).all() for array in squares)
+        )
+        if not fits:
+            raise ModelFileError("its factors do not fit together")
+
+
+def _start(n_features: int, n_classes: int, rng: np.random.Generator) -> Factors:
+    """Short random vectors for features, none for labels."""
+    features = rng.standard_normal((n_features, _BLOCK_DIM), dtype=np.float32)
+    features *= np.float32(_SIZE / _BLOCK_DIM**0.5)
+    return Factors(
+        features,
+        np.zeros((n_classes, _BLOCK_DIM), dtype=np.float32),
+        np.full(n_features, _SQUARES, dtype=np.float32),
+        np.full(n_classes, _SQUARES, dtype=np.float32),
+    )
+
+
+def _batches(
+    samples: Samples, weights: NDArray, first: float, last: float, rng: np.random.Generator
+) -> Batches:
+    """One epoch: rows in random order, labels drawn for each batch, and a rate that falls."""
+    n_batches = -(-samples.n_rows // _BATCH)
+    n_negatives = min(_NEGATIVES, samples.n_classes)
+    return Batches(
+        _BATCH,
+        rng.permutation(samples.n_rows),
+        samples.codes,
+        weights,
+        rng.integers(samples.n_classes, size=(n_batches, n_negatives)),
+        np.linspace(first, last, n_batches, endpoint=False, dtype=np.float32),
+    )
+
+
+def _are_finite(array: NDArray) -> bool:
+    return array.ndim == 2 and array.dtype == np.float32 and bool(np.isfinite(array).all())
