@@ -70,7 +70,7 @@ def measure(X: sp.csr_array, targets: Targets, l1: float, l2: float) -> dict[str
         found[name] = list(when_reached(model.history_, X.shape[0]))
         found[f"{name}_gap"] = model.history_[-1]["gap"]
     if l1 > 0:
-        found |= zero_rows(X, model.coef_, fit)
+        found |= zero_rows(X, model.coef_.T, fit)
     return found
 
 

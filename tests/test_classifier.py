@@ -184,7 +184,7 @@ def test_threads_change_no_bit():
     for n_jobs in (1, 2, 4):
         classifier = LocoleClassifier("kerdock", dim=256, n_jobs=n_jobs).fit(X_words, labels)
         regressors = classifier.scorer_["vectors"].regressors_
-        parts = [regressor.coef_ for regressor in regressors.values()]
+        parts = [regressor.coef_.T for regressor in regressors.values()]
         answers.append([*parts, *classifier.predict_topk(X_words, k=3)])
         answers[-1].append(classifier.decision_function(X_words))
     assert answers[0][0].dtype == np.float32  # the iterative path

@@ -66,7 +66,7 @@ class MACH(Baseline):
     ----------
     buckets_ : array of shape (n_classes, n_repetitions)
         Bucket of each label.
-    coef_ : array of shape (n_features, n_repetitions, n_buckets)
+    coef_ : array of shape (n_repetitions, n_buckets, n_features)
     intercept_ : array of shape (n_repetitions, n_buckets)
 
     Examples
@@ -116,7 +116,7 @@ class MACH(Baseline):
     def coef_(self) -> NDArray[np.float32]:
         """Weights of the buckets."""
         R, B = self.buckets_.shape[1], self.n_buckets_
-        return self._weights[:, : R * B].reshape(-1, R, B)
+        return self._weights[:, : R * B].T.reshape(R, B, -1)
 
     @property
     def intercept_(self) -> NDArray[np.float32]:
@@ -135,7 +135,7 @@ class MACH(Baseline):
         )
         regressor.fit(X, BucketTargets(codes, self.buckets_, self.n_buckets_))
         self._is_softmax = isinstance(regressor, SoftmaxRegressor)
-        self._weights = padded(regressor.coef_)
+        self._weights = padded(regressor.coef_.T)
         self._constant = padded(regressor.intercept_)
 
     def _made(self) -> SoftmaxRegressor | ElasticNetRegressor:

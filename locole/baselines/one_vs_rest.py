@@ -59,7 +59,7 @@ class LinearOneVsRest(SparseLinear):
 
     Attributes
     ----------
-    coef_ : CSR array of shape (n_features, n_classes)
+    coef_ : CSR array of shape (n_classes, n_features)
     intercept_ : array of shape (n_classes,)
 
     Examples
@@ -119,7 +119,7 @@ class LinearOneVsRest(SparseLinear):
         columns = sp.csc_array(
             (np.concatenate(weights), np.concatenate(features), indptr), shape=shape
         )
-        self.coef_ = sp.csr_array(columns)
+        self._weights = sp.csr_array(columns)
         self.intercept_ = np.array(constants, dtype=np.float32)
 
     def _made(self) -> Any:

@@ -99,7 +99,7 @@ class PDSparse(SparseLinear):
 
     Attributes
     ----------
-    coef_ : CSR array of shape (n_features, n_classes)
+    coef_ : CSR array of shape (n_classes, n_features)
     history_ : list of dict
         For each pass the relative duality ``gap``, the dual ``objective`` in the same unit, the mean
         number of ``active`` rivals of a row, ``accuracy`` on rows held out, if there are any, and

@@ -78,7 +78,7 @@ class PPDSparse(SparseLinear):
 
     Attributes
     ----------
-    coef_ : CSR array of shape (n_features, n_classes)
+    coef_ : CSR array of shape (n_classes, n_features)
     intercept_ : array of shape (n_classes,)
     gaps_ : array of shape (n_classes,)
         Duality gap of each label's problem: its objective exceeds the smallest possible by no more.

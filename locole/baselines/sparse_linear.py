@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,16 +19,21 @@ _EVERY_COLUMN = np.empty(0, dtype=np.int64)
 
 
 class SparseLinear(Baseline):
-    """A baseline that scores labels by ``X @ coef_``, and an intercept if there is one.
+    """A baseline that scores labels by ``X @ coef_.T``, and an intercept if there is one.
 
     Attributes
     ----------
-    coef_ : CSR array of shape (n_features, n_classes)
+    coef_ : CSR array of shape (n_classes, n_features)
     """
 
-    _learnt: ClassVar = {**Baseline._learnt, "coef_": sp.csr_array}
+    _learnt: ClassVar = {**Baseline._learnt, "_weights": sp.csr_array}
 
-    coef_: sp.csr_array
+    _weights: sp.csr_array
+
+    @property
+    def coef_(self) -> sp.csr_array:
+        """Weights of each label."""
+        return sp.csr_array(self._weights.T)
 
     def _keep(self, W: sp.csr_array, *others: NDArray) -> None:
         """Take over weights, if they and the other arrays are numbers."""
@@ -36,20 +41,28 @@ class SparseLinear(Baseline):
             raise LocoleError(
                 "the features are so large that weights overflow: scale the rows to length 1 first."
             )
-        self.coef_ = W
+        self._weights = W
 
     def _start(self) -> NDArray[np.float32]:
         """Scores of a row without features."""
         return np.zeros(self.classes_.size, dtype=np.float32)
 
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
-        W = self.coef_
+        W = self._weights
         # In double precision, so that huge rows do not overflow.
         return best_by_lists(X, Csr.of(W), self._start(), k, dtype=np.float64)
 
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        learnt = values["learnt"]
+        if isinstance(learnt, dict) and "coef_" in learnt:  # as the first files call it
+            renamed = {"_weights" if name == "coef_" else name: learnt[name] for name in learnt}
+            values = {**values, "learnt": renamed}
+        return super()._from_state(values)
+
     def _check_learnt(self) -> None:
         super()._check_learnt()
-        W = self.coef_
+        W = self._weights
         shape = (self.n_features_in_, self.classes_.size)
         if W.shape != shape or W.dtype != np.float32 or not np.isfinite(W.data).all():
             raise ModelFileError("its weights do not fit its labels and features")

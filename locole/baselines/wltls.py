@@ -90,7 +90,7 @@ class WLTLS(Baseline):
 
     Attributes
     ----------
-    coef_ : array of shape (n_features, n_edges)
+    coef_ : array of shape (n_edges, n_features)
     intercept_ : array of shape (n_edges,)
     n_edges_ : int
     paths_ : array of shape (n_classes,)
@@ -160,7 +160,7 @@ class WLTLS(Baseline):
     @property
     def coef_(self) -> NDArray[np.float32]:
         """Weights of the edges' classifiers."""
-        return self._weights[:, : self.n_edges_]
+        return self._weights[:, : self.n_edges_].T
 
     @property
     def intercept_(self) -> NDArray[np.float32]:

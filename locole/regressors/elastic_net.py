@@ -101,7 +101,7 @@ class ElasticNetRegressor(LinearRegressor):
 
     Attributes
     ----------
-    coef_ : array of shape (n_features, n_outputs), or a CSR array if l1 > 0
+    coef_ : array of shape (n_outputs, n_features), or a CSR array if l1 > 0
     intercept_ : array of shape (n_outputs,)
     l2_, l2_reason_ : float, str
         The penalty λ2 in use and where it came from.
@@ -118,8 +118,7 @@ class ElasticNetRegressor(LinearRegressor):
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> regressor = ElasticNetRegressor(l2=1e-6, fit_intercept=False)
     >>> regressor.fit(X, X @ np.array([[2.0], [3.0]])).coef_.round(3)
-    array([[2.],
-           [3.]])
+    array([[2., 3.]])
     """
 
     _parameter_constraints: ClassVar = {

@@ -22,7 +22,7 @@ __all__ = ["LinearRegressor"]
 
 
 class LinearRegressor(TargetRegressor):
-    """Points ``X @ coef_ + intercept_``; a subclass finds the weights and calls `_set_weights`."""
+    """Points ``X @ coef_.T + intercept_``; a subclass finds the weights and calls `_set_weights`."""
 
     _learnt: ClassVar = {
         "n_outputs_": int,
@@ -73,8 +73,9 @@ class LinearRegressor(TargetRegressor):
 
     @property
     def coef_(self) -> Any:
-        """Weights, shape (n_features, n_outputs)."""
-        return self._float_weights()[:, : self.n_outputs_]
+        """Weights, shape (n_outputs, n_features)."""
+        W = self._float_weights()[:, : self.n_outputs_].T
+        return sp.csr_array(W) if sp.issparse(W) else W
 
     def _float_weights(self) -> Any:
         W = self._weights
@@ -114,7 +115,7 @@ class LinearRegressor(TargetRegressor):
 
     @of_one_moment
     def predict(self, X: Any) -> NDArray:
-        """Return ``X @ coef_ + intercept_``."""
+        """Return ``X @ coef_.T + intercept_``."""
         check_is_fitted(self)
         X = checked_rows(self, X, dtype=[np.float64, np.float32], reset=False)
         W = self._weights

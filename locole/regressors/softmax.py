@@ -103,7 +103,7 @@ class SoftmaxRegressor(LinearRegressor):
 
     Attributes
     ----------
-    coef_ : array of shape (n_features, n_outputs)
+    coef_ : array of shape (n_outputs, n_features), or a CSR array if l1 > 0
     intercept_ : array of shape (n_outputs,)
     history_ : list of dict
         For each epoch the mean ``loss`` of the rows as they were met, ``wall_s``,

@@ -47,7 +47,7 @@ def scaled_weights(
             f"{n_features} and {n_outputs}: fit it on the same rows and targets."
         )
     W = np.zeros((n_features, padded_width(n_outputs)), dtype=np.float32)
-    own = regressor.coef_
+    own = regressor.coef_.T
     W[:n_own, :n_outputs] = own.toarray() if sp.issparse(own) else own
     if n_features > n_own:
         W[-1, :n_outputs] = regressor.intercept_

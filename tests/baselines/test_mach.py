@@ -28,7 +28,7 @@ def estimates(model, X):
     R, B = model.intercept_.shape
     total = np.zeros((X.shape[0], model.classes_.size))
     for j in range(R):
-        outputs = X @ model.coef_[:, j].astype(float) + model.intercept_[j]
+        outputs = X @ model.coef_[j].T.astype(float) + model.intercept_[j]
         total += (softmax(outputs, axis=1) if model._is_softmax else outputs)[
             :, model.buckets_[:, j]
         ]
@@ -126,7 +126,7 @@ def test_it_learns_buckets_as_logistic_regression_does():
     model = MACH(n_buckets=4, n_repetitions=1, regressor=regressor).fit(some, labels)
     other = LogisticRegression(C=1 / (0.01 * 600), fit_intercept=False, tol=1e-8, max_iter=1000)
     other.fit(some, model.buckets_[labels, 0])
-    ours = softmax(some @ model.coef_[:, 0].astype(float), axis=1)[:, np.unique(model.buckets_)]
+    ours = softmax(some @ model.coef_[0].T.astype(float), axis=1)[:, np.unique(model.buckets_)]
     np.testing.assert_allclose(ours, other.predict_proba(some), atol=0.02)
 
 
@@ -165,7 +165,7 @@ def test_sparse_weights_are_taken():
         ({"random_state": None}, "random_state must be a whole number"),
         (
             {"regressor": "svm"},
-            "regressor must be 'elastic_net', 'softmax', a SoftmaxRegressor or an 'svm'",
+            "regressor must be 'elastic_net', 'softmax', a SoftmaxRegressor or an",
         ),
         (
             {"regressor": LogisticRegression()},

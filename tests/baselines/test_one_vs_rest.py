@@ -54,8 +54,8 @@ def test_margins_are_those_of_scikit_learn(name):
 @given(st.integers(2, 12), st.floats(0, 0.3))
 def test_weights_below_the_threshold_are_gone(n_classes, threshold):
     some, labels = words(n_classes=n_classes, n_samples=60, n_features=40)
-    every = LinearOneVsRest(threshold=0).fit(some, labels).coef_.toarray()
-    kept = LinearOneVsRest(threshold=threshold).fit(some, labels).coef_
+    every = LinearOneVsRest(threshold=0).fit(some, labels).coef_.T.toarray()
+    kept = LinearOneVsRest(threshold=threshold).fit(some, labels).coef_.T
     np.testing.assert_array_equal(kept.toarray(), np.where(abs(every) < threshold, 0, every))
     assert (kept.data != 0).all()
 
@@ -64,28 +64,28 @@ def test_the_default_is_the_squared_hinge():
     """The gradient of ½‖w‖² + ½b² + Σ max(0, 1 − s(⟨w, x⟩ + b))² vanishes."""
     model = LinearOneVsRest(LinearSVC(tol=1e-8, max_iter=100_000), threshold=0).fit(X, y)
     default = LinearOneVsRest(threshold=0).fit(X, y)
-    W, b = model.coef_.toarray().astype(float), model.intercept_.astype(float)
+    W, b = model.coef_.T.toarray().astype(float), model.intercept_.astype(float)
     signs = np.where(y[:, None] == np.arange(40), 1.0, -1.0)
     slack = np.maximum(0, 1 - signs * (X @ W + b))
     np.testing.assert_allclose(W, 2 * (X.T @ (signs * slack)), atol=1e-4)
     np.testing.assert_allclose(b, 2 * (signs * slack).sum(axis=0), atol=1e-3)
-    np.testing.assert_allclose(default.coef_.toarray(), W, atol=0.05)
+    np.testing.assert_allclose(default.coef_.T.toarray(), W, atol=0.05)
 
 
 def test_threads_and_blocks_change_no_bit(monkeypatch):
     plain = LinearOneVsRest(SGDClassifier()).fit(X, y)
     many = LinearOneVsRest(SGDClassifier(), n_jobs=3).fit(X, y)
-    assert_same_bits(many.coef_, plain.coef_)
+    assert_same_bits(many.coef_.T, plain.coef_.T)
     monkeypatch.setattr("locole.baselines.one_vs_rest._BLOCK_LABELS", 3)
-    assert_same_bits(LinearOneVsRest(SGDClassifier()).fit(X, y).coef_, plain.coef_)
+    assert_same_bits(LinearOneVsRest(SGDClassifier()).fit(X, y).coef_.T, plain.coef_.T)
     other = LinearOneVsRest(SGDClassifier(), random_state=1).fit(X, y)
-    assert (other.coef_ != plain.coef_).nnz
+    assert (other.coef_.T != plain.coef_.T).nnz
 
 
 def test_an_estimator_keeps_its_own_seed():
     given = SGDClassifier(random_state=5)
     one, two = (LinearOneVsRest(given, random_state=seed).fit(X, y) for seed in (0, 1))
-    assert_same_bits(one.coef_, two.coef_)
+    assert_same_bits(one.coef_.T, two.coef_.T)
     assert not hasattr(given, "coef_")
 
 
@@ -139,7 +139,7 @@ def test_an_estimator_of_dense_rows_only():
 def test_long_indices_are_taken():
     long = X.copy()
     long.indices, long.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    assert_same_bits(LinearOneVsRest().fit(long, y).coef_, LinearOneVsRest().fit(X, y).coef_)
+    assert_same_bits(LinearOneVsRest().fit(long, y).coef_.T, LinearOneVsRest().fit(X, y).coef_.T)
 
 
 def test_files_hold_weights_and_not_the_estimator(tmp_path):
@@ -158,5 +158,5 @@ def test_memory_is_that_of_the_weights_that_stay():
     rows = np.concatenate([np.arange(60), np.arange(60)])
     some = sp.csr_array((np.ones(120), (rows, columns)), shape=(60, 10_000))
     model = LinearOneVsRest(threshold=0.2).fit(some, np.arange(60) // 2)
-    assert model.coef_.nnz < 60 * 6
+    assert model.coef_.T.nnz < 60 * 6
     assert model.score(some, np.arange(60) // 2) == 1

@@ -74,7 +74,7 @@ def smallest_objective(X, y, n_classes, l1, cost):
 def test_the_optimum_is_that_of_a_quadratic_program(l1, cost):
     X, y = RNG.normal(size=(12, 4)).astype(np.float32), np.arange(12) % 3
     model = PDSparse(l1=l1, cost=cost, **EXACT).fit(X, y)
-    ours = objective(model.coef_.toarray().astype(float), X, y, l1, cost)
+    ours = objective(model.coef_.T.toarray().astype(float), X, y, l1, cost)
     assert ours == pytest.approx(smallest_objective(X, y, 3, l1, cost), rel=2e-4)
 
 
@@ -83,7 +83,7 @@ def test_without_l1_it_is_the_machine_of_crammer_and_singer():
         multi_class="crammer_singer", fit_intercept=False, C=0.5, tol=1e-8, max_iter=100_000
     ).fit(X_WORDS.toarray(), Y_WORDS)
     model = PDSparse(l1=0, cost=0.5, **EXACT).fit(X_WORDS, Y_WORDS)
-    np.testing.assert_allclose(model.coef_.toarray(), other.coef_.T, atol=2e-3)
+    np.testing.assert_allclose(model.coef_.T.toarray(), other.coef_.T, atol=2e-3)
 
 
 @pytest.mark.parametrize("n_candidates", [1, 4, 100])
@@ -95,7 +95,7 @@ def test_the_gap_is_none_and_the_dual_a_lower_bound(n_candidates):
     assert gaps[-1] <= 1e-5
     assert gaps[0] > 100 * gaps[len(gaps) // 2] > 0
     assert (np.diff(values) >= -1e-6).all()
-    primal = objective(model.coef_.toarray().astype(float), X_WORDS, Y_WORDS, 0.05, 1.0)
+    primal = objective(model.coef_.T.toarray().astype(float), X_WORDS, Y_WORDS, 0.05, 1.0)
     assert values[-1] * 150 == pytest.approx(primal, rel=1e-4)
     assert values[-1] * 150 <= primal + 1e-4
 
@@ -103,30 +103,30 @@ def test_the_gap_is_none_and_the_dual_a_lower_bound(n_candidates):
 def test_a_gap_that_was_met_bounds_the_distance_to_the_optimum():
     """It is met on the way, before most of a pass, so it is above the gap at the end."""
     best = PDSparse(**EXACT).fit(X_WORDS, Y_WORDS)
-    lowest = objective(best.coef_.toarray().astype(float), X_WORDS, Y_WORDS, 0.1, 1.0)
+    lowest = objective(best.coef_.T.toarray().astype(float), X_WORDS, Y_WORDS, 0.1, 1.0)
     for max_passes in (2, 5, 10):
         settings = {**EXACT, "max_passes": max_passes, "n_candidates": 11}
         model = PDSparse(**settings).fit(X_WORDS, Y_WORDS)
-        reached = objective(model.coef_.toarray().astype(float), X_WORDS, Y_WORDS, 0.1, 1.0)
+        reached = objective(model.coef_.T.toarray().astype(float), X_WORDS, Y_WORDS, 0.1, 1.0)
         assert -1e-3 <= reached - lowest <= model.history_[-1]["gap"] * 150 + 1e-3
 
 
 def test_a_refit_is_the_optimum_without_l1_over_the_same_weights():
     before = PDSparse(l1=0.2, **EXACT).fit(X_WORDS, Y_WORDS)
     after = PDSparse(l1=0.2, **{**EXACT, "refit_passes": 150}).fit(X_WORDS, Y_WORDS)
-    old, new = (model.coef_.toarray().astype(float) for model in (before, after))
+    old, new = (model.coef_.T.toarray().astype(float) for model in (before, after))
     assert not new[old == 0].any()
     reached = objective(new, X_WORDS, Y_WORDS, 0, 1.0)
     assert reached < 0.97 * objective(old, X_WORDS, Y_WORDS, 0, 1.0)
     # The dual of this problem, Σβ − ½‖V‖² over the same places, is a lower bound, and is met.
     assert after.history_[-1]["objective"] * 150 == pytest.approx(reached, rel=1e-3)
-    everywhere = PDSparse(l1=0, **EXACT).fit(X_WORDS, Y_WORDS).coef_.toarray().astype(float)
+    everywhere = PDSparse(l1=0, **EXACT).fit(X_WORDS, Y_WORDS).coef_.T.toarray().astype(float)
     assert objective(everywhere, X_WORDS, Y_WORDS, 0, 1.0) <= reached
 
 
 def test_larger_penalties_give_fewer_weights():
     counts = [
-        PDSparse(l1=l1, max_passes=50).fit(X_WORDS, Y_WORDS).coef_.nnz for l1 in (0, 0.1, 0.3, 50)
+        PDSparse(l1=l1, max_passes=50).fit(X_WORDS, Y_WORDS).coef_.T.nnz for l1 in (0, 0.1, 0.3, 50)
     ]
     assert counts == sorted(counts, reverse=True)
     assert counts[1] < 0.8 * counts[0]
@@ -138,7 +138,7 @@ def test_larger_penalties_give_fewer_weights():
 def test_a_searched_part_of_the_features_leads_to_the_same_optimum():
     whole = PDSparse(**EXACT).fit(X_WORDS, Y_WORDS)
     part = PDSparse(search_fraction=0.3, **EXACT).fit(X_WORDS, Y_WORDS)
-    np.testing.assert_allclose(part.coef_.toarray(), whole.coef_.toarray(), atol=5e-3)
+    np.testing.assert_allclose(part.coef_.T.toarray(), whole.coef_.T.toarray(), atol=5e-3)
 
 
 def test_draws_of_features_have_the_row_as_their_mean():

@@ -26,7 +26,7 @@ def objective(w, b, X, y, label, l1, cost):
 
 
 def objectives(model, X, y):
-    W, b = model.coef_.toarray().astype(float), model.intercept_.astype(float)
+    W, b = model.coef_.T.toarray().astype(float), model.intercept_.astype(float)
     X = X.toarray().astype(float)
     labels = range(b.size)
     return np.array([objective(W[:, k], b[k], X, y, k, model.l1, model.cost) for k in labels])
@@ -66,7 +66,7 @@ def test_without_l1_it_is_a_support_vector_machine():
     """scikit-learn's intercept is a feature that is 1 and is penalised like the others, as here."""
     other = LinearSVC(C=0.5, tol=1e-9, max_iter=100_000).fit(X_WORDS.toarray(), Y_WORDS)
     model = PPDSparse(l1=0, cost=0.5, **EXACT).fit(X_WORDS, Y_WORDS)
-    np.testing.assert_allclose(model.coef_.toarray(), other.coef_.T, atol=2e-3)
+    np.testing.assert_allclose(model.coef_.T.toarray(), other.coef_.T, atol=2e-3)
     np.testing.assert_allclose(model.intercept_, other.intercept_, atol=2e-3)
 
 
@@ -89,7 +89,7 @@ def test_few_rounds_leave_a_gap():
 
 
 def test_larger_penalties_give_fewer_weights():
-    counts = [PPDSparse(l1=l1).fit(X_WORDS, Y_WORDS).coef_.nnz for l1 in (0, 0.1, 0.3, 500)]
+    counts = [PPDSparse(l1=l1).fit(X_WORDS, Y_WORDS).coef_.T.nnz for l1 in (0, 0.1, 0.3, 500)]
     assert counts == sorted(counts, reverse=True)
     assert counts[1] < 0.8 * counts[0]
     assert counts[-1] == 0
@@ -121,7 +121,7 @@ def test_few_rows_are_active_where_labels_are_many():
     """A label with few rows has weights for the features of rows like them, not of all rows."""
     X, y = words(n_classes=300, n_samples=1500, n_features=2000)
     model = PPDSparse().fit(sp.csr_array(X / np.sqrt(7)), y)
-    per_label = model.coef_.nnz / 300
+    per_label = model.coef_.T.nnz / 300
     assert per_label < 80
     assert model.score(X, y) > 0.95
 

@@ -25,7 +25,7 @@ X, y = words()
 
 def losses_of_all_labels(model, X):
     """The paper's formula: a loss for every edge, on the path or off it."""
-    margins = X @ model.coef_.astype(float) + model.intercept_
+    margins = X @ model.coef_.T.astype(float) + model.intercept_
     trellis = Trellis(model.classes_.size, width=model.width_)
     on = trellis.signs(model.paths_, 0, trellis.n_edges).astype(float)
     L = LOSSES[model.loss]
@@ -66,7 +66,7 @@ def test_many_labels_take_few_edges():
     some, labels = words(n_classes=2000, n_samples=4000, n_features=3000)
     model = WLTLS().fit(some, labels)
     assert model.n_edges_ == 2 + 9 * 4 + 2 + 1 + 5  # 2,000 = 11111010000 in base 2
-    assert model.coef_.shape == (3000, model.n_edges_)
+    assert model.coef_.T.shape == (3000, model.n_edges_)
     assert model.score(some, labels) > 0.8
 
 
@@ -83,7 +83,7 @@ def test_the_widest_trellis_is_one_against_the_rest():
     """As many states as labels: one edge of each label, and one more that says the same."""
     model = WLTLS(width=100).fit(X, y)
     assert model.n_edges_ == 2 * 40
-    np.testing.assert_array_equal(model.coef_[:, :40], model.coef_[:, 40:])
+    np.testing.assert_array_equal(model.coef_.T[:, :40], model.coef_.T[:, 40:])
     assert model.score(X, y) > 0.9
 
 
@@ -132,14 +132,14 @@ def test_the_loss_can_be_changed_after_training():
 def test_seeds_matter():
     one, two = (WLTLS(random_state=seed).fit(X, y) for seed in (0, 1))
     assert (one.paths_ != two.paths_).any()
-    assert (one.coef_ != two.coef_).any()
+    assert (one.coef_.T != two.coef_.T).any()
 
 
 @pytest.mark.parametrize("n_jobs", [2, -1])
 def test_threads_change_no_bit(n_jobs):
     plain, many = WLTLS(width=30).fit(X, y), WLTLS(width=30, n_jobs=n_jobs).fit(X, y)
     assert plain.n_edges_ > 64
-    assert_same_bits(many.coef_, plain.coef_)
+    assert_same_bits(many.coef_.T, plain.coef_.T)
     assert_same_bits(list(many.predict_topk(X, k=7)), list(plain.predict_topk(X, k=7)))
 
 
@@ -194,4 +194,4 @@ def test_files_hold_the_model(loss, tmp_path):
     model.save(tmp_path / "m")
     back = load(tmp_path / "m")
     assert_same_bits(list(back.predict_topk(X, k=9)), list(model.predict_topk(X, k=9)))
-    assert_same_bits(back.coef_.copy(), model.coef_.copy())
+    assert_same_bits(back.coef_.T.copy(), model.coef_.T.copy())

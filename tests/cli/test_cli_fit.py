@@ -49,7 +49,7 @@ def test_it_is_the_library_s_model_of_numbers(run, folder):
     X, y = load_libsvm("train.svm")
     assert model.n_features_in_ == X.shape[1]
     again = LocoleClassifier("kerdock", dim=64, regressor=model.regressor).fit(X, y)
-    assert (again.regressor_.coef_ == model.regressor_.coef_).all()
+    assert (again.regressor_.coef_.T == model.regressor_.coef_.T).all()
     assert not model.regressor_.verbose
 
 

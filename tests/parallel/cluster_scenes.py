@@ -95,7 +95,7 @@ def solved(engine, **settings):
     X, codes = problem()
     targets = Targets(codes, Rademacher(40, dim=64 * 5 + 7))
     model = ElasticNetRegressor(l2=0.5, max_passes=3, tol=0, engine=engine, **settings)
-    W = model.fit(X, targets).coef_
+    W = model.fit(X, targets).coef_.T
     return (W.toarray() if sp.issparse(W) else W), model
 
 
@@ -199,7 +199,7 @@ def three_nodes() -> dict[str, object]:
                 report["through_files"] = is_same(RayEngine(made.address, folder))
                 report["files"] = len(os.listdir(folder))
             here, there = (PPDSparse(engine=e).fit(abs(X), y) for e in ("threads", engine))
-            report["ppd_sparse"] = (here.coef_ != there.coef_).nnz == 0 and bool(
+            report["ppd_sparse"] = (here.coef_.T != there.coef_.T).nnz == 0 and bool(
                 (here.gaps_ == there.gaps_).all()
             )
             try:
@@ -233,7 +233,7 @@ def lost_head() -> dict[str, object]:
     few = X[:300], y[:300]
     regressor = ElasticNetRegressor(l2=0.5, max_passes=3, tol=0)
     model = LocoleClassifier("rademacher", dim=300, regressor=regressor).fit(X, y)
-    before, wanted = model.predict(X), clone(model).fit(*few).regressor_.coef_
+    before, wanted = model.predict(X), clone(model).fit(*few).regressor_.coef_.T
     watching._PATIENCE_S = 4.0
     with tempfile.TemporaryDirectory() as folder, cluster(2) as (made, _):
 
@@ -255,7 +255,7 @@ def lost_head() -> dict[str, object]:
         killer.join()
         report["same_model"] = bool((model.predict(X) == before).all())
         report["kept"] = len(os.listdir(folder))
-        again = model.set_params(engine="threads").fit(*few).regressor_.coef_
+        again = model.set_params(engine="threads").fit(*few).regressor_.coef_.T
         report["same_weights"] = again.tobytes() == wanted.tobytes()
     return report
 

@@ -47,7 +47,7 @@ def test_the_rest_is_solved_and_the_bits_are_the_same(data, solved, tmp_path, l1
     solved[:] = []
     again = model(tmp_path / "kept", l1, n_jobs=2).fit(*data)
     assert len(solved) == 2
-    dense = [m.coef_.toarray() if l1 else m.coef_ for m in (whole, again)]
+    dense = [m.coef_.T.toarray() if l1 else m.coef_.T for m in (whole, again)]
     assert np.array_equal(*dense)
     assert [h["gap"] for h in again.history_] == [h["gap"] for h in whole.history_]
     # And nothing at all the third time.

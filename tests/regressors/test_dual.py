@@ -16,7 +16,7 @@ Y = (X @ RNG.normal(size=(400, 70)) + 0.1 * RNG.normal(size=(700, 70))).astype(n
 
 
 def objective(model: ElasticNetRegressor, l1: float, l2: float) -> float:
-    W = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    W = model.coef_.T.toarray() if sp.issparse(model.coef_.T) else model.coef_.T
     return float(np.square(X @ W - Y).sum() + l1 * np.abs(W).sum() + l2 * np.square(W).sum())
 
 
@@ -74,7 +74,7 @@ def test_nothing_new_changes_nothing(l1, fit_intercept):
 def test_partial_fit_first_is_fit():
     a = ElasticNetRegressor(max_passes=3).fit(X, Y)
     b = ElasticNetRegressor(max_passes=3).partial_fit(X, Y)
-    np.testing.assert_array_equal(a.coef_, b.coef_)
+    np.testing.assert_array_equal(a.coef_.T, b.coef_.T)
 
 
 def test_partial_fit_refuses_another_number_of_outputs():
@@ -90,13 +90,13 @@ def test_the_papers_recipes(name):
     assert sp.issparse(model.coef_)
     assert len(model.history_) <= RECIPES[name]["max_passes"]
     by_hand = ElasticNetRegressor(**RECIPES[name]).fit(X, Targets(y, Rademacher(50, dim=64)))
-    np.testing.assert_array_equal(model.coef_.toarray(), by_hand.coef_.toarray())
+    np.testing.assert_array_equal(model.coef_.T.toarray(), by_hand.coef_.T.toarray())
 
 
 def test_sparse_weights_predict_what_dense_ones_do():
     model = ElasticNetRegressor(l1=2.0, l2=0.1, max_passes=5).fit(X, Y)
-    assert model.coef_.nnz < 0.9 * 400 * 70
-    np.testing.assert_allclose(model.predict(X), X @ model.coef_.toarray(), atol=1e-4)
+    assert model.coef_.T.nnz < 0.9 * 400 * 70
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_.T.toarray(), atol=1e-4)
 
 
 def test_index_types_and_formats_give_the_same_bits():
@@ -109,7 +109,7 @@ def test_index_types_and_formats_give_the_same_bits():
         for form in (X, wide, X.tocsc(), X.toarray())
     ]
     for other in models[1:]:
-        np.testing.assert_array_equal(models[0].coef_, other.coef_)
+        np.testing.assert_array_equal(models[0].coef_.T, other.coef_.T)
 
 
 def test_progress_when_verbose(monkeypatch, capsys):
@@ -159,9 +159,9 @@ def test_weights_in_fewer_bits(storage, error, n_features):
     small = ElasticNetRegressor(l2=0.5, max_passes=5, storage=storage).fit(part, Y)
     scale = np.abs(full.predict(part)).max()
     np.testing.assert_allclose(small.predict(part), full.predict(part), atol=error * scale)
-    np.testing.assert_allclose(small.predict(part), part @ small.coef_, atol=1e-4 * scale)
+    np.testing.assert_allclose(small.predict(part), part @ small.coef_.T, atol=1e-4 * scale)
     small.partial_fit(part, Y)
-    assert small.coef_.shape == (n_features, 70)
+    assert small.coef_.T.shape == (n_features, 70)
 
 
 def test_unknown_storage():

@@ -50,7 +50,7 @@ def test_ridge_solved_directly(shape, is_sparse):
     ours = ElasticNetRegressor(l2=0.7, fit_intercept=False)
     ours.fit(sp.csr_array(X) if is_sparse else X, Y)
     theirs = Ridge(alpha=0.7, fit_intercept=False).fit(X, Y)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_.reshape(shape[2], -1).T, atol=1e-9)
+    np.testing.assert_allclose(ours.coef_.T, theirs.coef_.reshape(shape[2], -1).T, atol=1e-9)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X).reshape(Y.shape), atol=1e-9)
     assert (ours.intercept_ == 0).all()
 
@@ -61,18 +61,18 @@ def test_ridge_by_passes(shape):
     X, Y = problem(*shape)
     ours = ElasticNetRegressor(l2=0.7, tol=0, max_passes=200, fit_intercept=False).fit(X, Y)
     theirs = Ridge(alpha=0.7, fit_intercept=False).fit(X, Y)
-    assert ours.coef_.dtype == np.float32
+    assert ours.coef_.T.dtype == np.float32
     best = objective(theirs.coef_.reshape(shape[2], -1).T, X, Y, 0, 0.7)
-    assert objective(ours.coef_, X, Y, 0, 0.7) <= best * (1 + 1e-6)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_.reshape(shape[2], -1).T, atol=1e-4)
+    assert objective(ours.coef_.T, X, Y, 0, 0.7) <= best * (1 + 1e-6)
+    np.testing.assert_allclose(ours.coef_.T, theirs.coef_.reshape(shape[2], -1).T, atol=1e-4)
 
 
 def test_a_problem_too_large_to_be_solved_directly():
     X, Y = problem(300, 280, 3)
     ours = ElasticNetRegressor(l2=1.0, tol=0, max_passes=60, fit_intercept=False).fit(X, Y)
-    assert ours.coef_.dtype == np.float32  # the iterative path
+    assert ours.coef_.T.dtype == np.float32  # the iterative path
     best = objective(Ridge(alpha=1.0, fit_intercept=False).fit(X, Y).coef_.T, X, Y, 0, 1.0)
-    assert objective(ours.coef_, X, Y, 0, 1.0) <= best * (1 + 1e-4)
+    assert objective(ours.coef_.T, X, Y, 0, 1.0) <= best * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("small", [0, 10**6])
@@ -83,7 +83,7 @@ def test_the_intercept_is_a_penalised_constant_feature(small, monkeypatch):
     ours = ElasticNetRegressor(l2=0.5, tol=0, max_passes=300).fit(X, Y)
     ones = np.hstack([X, np.ones((50, 1))])
     theirs = Ridge(alpha=0.5, fit_intercept=False).fit(ones, Y)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_[:, :-1].T, atol=1e-4)
+    np.testing.assert_allclose(ours.coef_.T, theirs.coef_[:, :-1].T, atol=1e-4)
     np.testing.assert_allclose(ours.intercept_, theirs.coef_[:, -1], atol=1e-4)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(ones), atol=1e-4)
 
@@ -114,7 +114,7 @@ def test_the_same_optimum_as_scikit_learn(l1, l2):
     ours = ElasticNetRegressor(l1=l1, l2=l2, tol=0, max_passes=400, fit_intercept=False).fit(X, Y)
     theirs = sklearn_optimum(X, Y, l1, l2)
     assert sp.issparse(ours.coef_)
-    coef = ours.coef_.toarray()
+    coef = ours.coef_.T.toarray()
     assert objective(coef, X, Y, l1, l2) <= objective(theirs, X, Y, l1, l2) * (1 + 1e-4)
     np.testing.assert_array_equal(coef != 0, np.abs(theirs) > 1e-6)
 
@@ -130,7 +130,7 @@ def test_the_same_optimum_as_scikit_learn(l1, l2):
 def test_no_solution_beats_ours(n_samples, n_features, n_outputs, l1, seed):
     X, Y = problem(n_samples, n_features, n_outputs, seed=seed)
     ours = ElasticNetRegressor(l1=l1, l2=1.0, tol=0, max_passes=200, fit_intercept=False).fit(X, Y)
-    reached = objective(dense(ours.coef_), X, Y, l1, 1.0)
+    reached = objective(dense(ours.coef_.T), X, Y, l1, 1.0)
     if l1:
         best = objective(sklearn_optimum(X, Y, l1, 1.0), X, Y, l1, 1.0)
     else:
@@ -142,7 +142,7 @@ def test_more_passes_come_nearer():
     X, Y = problem(200, 100, 4)
     model = ElasticNetRegressor(l1=0.1, l2=0.1, tol=0, fit_intercept=False)
     reached = [
-        objective(dense(model.set_params(max_passes=p).fit(X, Y).coef_), X, Y, 0.1, 0.1)
+        objective(dense(model.set_params(max_passes=p).fit(X, Y).coef_.T), X, Y, 0.1, 0.1)
         for p in (1, 5, 25, 125)
     ]
     assert reached == sorted(reached, reverse=True)
@@ -158,7 +158,7 @@ def test_labels_and_their_embedding_as_targets(small, embedding, monkeypatch):
     X, y = words()
     by_label = ElasticNetRegressor(l2=1.0).fit(X, Targets(y, embedding))
     by_row = ElasticNetRegressor(l2=1.0).fit(X, embedding.real_rows(y))
-    np.testing.assert_allclose(by_label.coef_, by_row.coef_, atol=1e-6)
+    np.testing.assert_allclose(by_label.coef_.T, by_row.coef_.T, atol=1e-6)
     np.testing.assert_allclose(by_label.intercept_, by_row.intercept_, atol=1e-6)
 
 
@@ -171,14 +171,15 @@ def test_threads_change_no_bit(l1):
         for n_jobs in (1, 2, 4)
     )
     for other in others:
-        np.testing.assert_array_equal(dense(first.coef_), dense(other.coef_))
+        np.testing.assert_array_equal(dense(first.coef_.T), dense(other.coef_.T))
         np.testing.assert_array_equal(first.predict(X), other.predict(X))
 
 
 def test_the_seed_decides_the_order_of_the_samples():
     X, Y = problem(300, 280, 3)
     a, b, c = (
-        ElasticNetRegressor(tol=0, max_passes=1, random_state=s).fit(X, Y).coef_ for s in (0, 0, 1)
+        ElasticNetRegressor(tol=0, max_passes=1, random_state=s).fit(X, Y).coef_.T
+        for s in (0, 0, 1)
     )
     np.testing.assert_array_equal(a, b)
     assert not np.array_equal(a, c)
@@ -193,7 +194,7 @@ def test_a_weight_is_a_number_of_copies(small, shape, monkeypatch):
     model = ElasticNetRegressor(l2=1.0, tol=0, max_passes=300)
     weighted = clone(model).fit(X, Y, sample_weight=weight)
     repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=2e-5)
+    np.testing.assert_allclose(weighted.coef_.T, repeated.coef_.T, atol=2e-5)
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=2e-5)
 
 
@@ -204,7 +205,7 @@ def test_real_weights_enter_the_objective():
     ours = model.fit(X, Y, sample_weight=weight)
     root = np.sqrt(weight)[:, None]
     best = objective(sklearn_optimum(root * X, root * Y, 0.2, 1.0), X, Y, 0.2, 1.0, weight)
-    assert objective(ours.coef_, X, Y, 0.2, 1.0, weight) <= best * (1 + 1e-4)
+    assert objective(ours.coef_.T, X, Y, 0.2, 1.0, weight) <= best * (1 + 1e-4)
 
 
 def test_rows_and_features_without_an_entry():
@@ -213,14 +214,14 @@ def test_rows_and_features_without_an_entry():
     X[:, 7] = 0
     for l1 in (0.0, 0.1):
         model = ElasticNetRegressor(l1=l1, fit_intercept=False).fit(sp.csr_array(X), Y)
-        assert (dense(model.coef_)[7] == 0).all()
+        assert (dense(model.coef_.T)[7] == 0).all()
         assert (model.predict(X[[4]]) == 0).all()
 
 
 def test_one_output_may_be_a_plain_array():
     X, Y = problem(30, 5, 1)
     flat = ElasticNetRegressor().fit(X, Y.ravel())
-    np.testing.assert_array_equal(flat.coef_, ElasticNetRegressor().fit(X, Y).coef_)
+    np.testing.assert_array_equal(flat.coef_.T, ElasticNetRegressor().fit(X, Y).coef_.T)
     whole = ElasticNetRegressor().fit(X, np.arange(30))
     assert whole.predict(X).shape == (30, 1)
 

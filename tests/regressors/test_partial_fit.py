@@ -42,14 +42,14 @@ def test_moves_are_penalised_by_what_the_earlier_rows_have(fit_intercept):
     model = fitted(fit_intercept=fit_intercept)
     more = X[300:].toarray()
     rows = X[:300].toarray()
-    W = np.vstack([model.coef_, model.intercept_]) if fit_intercept else model.coef_
+    W = np.vstack([model.coef_.T, model.intercept_]) if fit_intercept else model.coef_.T
     if fit_intercept:
         more = np.hstack([more, np.ones((100, 1))])
         rows = np.hstack([rows, np.ones((300, 1))])
     np.testing.assert_allclose(model.curvature_, curvature(rows), rtol=1e-5)
     expected = moved(W, curvature(rows), more, Y[300:], 0.5)
     model.partial_fit(X[300:], Y[300:])
-    np.testing.assert_allclose(model.coef_, expected[:30], atol=2e-3)
+    np.testing.assert_allclose(model.coef_.T, expected[:30], atol=2e-3)
     if fit_intercept:
         np.testing.assert_allclose(model.intercept_, expected[30], atol=2e-3)
 
@@ -63,9 +63,9 @@ def test_weights_of_rows(seed, n):
     weight[0] = 1.5
     model = fitted(fit_intercept=False)
     before = model.curvature_
-    expected = moved(model.coef_, before, X[rows].toarray(), Y[rows], 0.5, weight)
+    expected = moved(model.coef_.T, before, X[rows].toarray(), Y[rows], 0.5, weight)
     model.partial_fit(X[rows], Y[rows], sample_weight=weight)
-    np.testing.assert_allclose(model.coef_, expected, atol=2e-3)
+    np.testing.assert_allclose(model.coef_.T, expected, atol=2e-3)
     added = curvature(X[rows].toarray(), weight)
     np.testing.assert_allclose(model.curvature_, before + added, rtol=1e-5)
 
@@ -75,7 +75,7 @@ def test_features_that_many_rows_have_move_less():
     model = ElasticNetRegressor(l2=1.0, fit_intercept=False, max_passes=50, tol=0)
     model.fit(common, np.zeros((500, 1)))
     model.partial_fit(np.array([[1.0, 1.0]]), np.array([[1.0]]))
-    known, new = model.coef_[:, 0]
+    known, new = model.coef_.T[:, 0]
     assert new > 100 * known > 0
 
 
@@ -101,10 +101,10 @@ def test_sparse_weights_move_freely():
     """With λ1 the scale of the features would change the penalty itself."""
     model = ElasticNetRegressor(l1=0.01, l2=0.5).fit(X[:300], Y[:300])
     np.testing.assert_array_equal(model._ease(0.01), np.ones(30))
-    before = model.coef_.toarray()
+    before = model.coef_.T.toarray()
     model.partial_fit(X[300:], Y[300:])
     assert sp.issparse(model.coef_)
-    assert not np.array_equal(model.coef_.toarray(), before)
+    assert not np.array_equal(model.coef_.T.toarray(), before)
 
 
 def test_the_penalty_stays_that_of_the_first_rows():
@@ -134,11 +134,11 @@ def test_many_small_parts_stay_near_the_whole():
 @pytest.mark.parametrize("storage", ["float16", "int8"])
 def test_weights_in_fewer_bits_learn_on(storage):
     small = fitted(storage=storage, fit_intercept=False)
-    start = small.coef_.astype(np.float64)
+    start = small.coef_.T.astype(np.float64)
     squares = small.curvature_
     small.partial_fit(X[300:], Y[300:])
     expected = moved(start, squares, X[300:].toarray(), Y[300:], 0.5)
-    np.testing.assert_allclose(small.coef_, expected, atol=0.02 * np.abs(expected).max())
+    np.testing.assert_allclose(small.coef_.T, expected, atol=0.02 * np.abs(expected).max())
 
 
 def test_old_labels_survive_new_ones():

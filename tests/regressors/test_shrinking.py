@@ -69,7 +69,8 @@ def test_the_same_optimum_with_and_without(l1, l2):
     X, Y = problem()
     model = ElasticNetRegressor(l1=l1, l2=l2, tol=1e-7, max_passes=500, fit_intercept=False)
     whole, short = (
-        model.set_params(shrinking=shrinking).fit(X, Y).coef_.copy() for shrinking in (False, True)
+        model.set_params(shrinking=shrinking).fit(X, Y).coef_.T.copy()
+        for shrinking in (False, True)
     )
     best = objective(optimum(X, Y, l1, l2), X, Y, l1, l2)
     for W in (whole, short):
@@ -87,7 +88,7 @@ def test_no_solution_beats_it(n_samples, n_features, l1, seed):
         l1=l1, l2=1.0, tol=1e-9, max_passes=200, shrinking=True, fit_intercept=False
     ).fit(X, Y)
     best = objective(optimum(X, Y, l1, 1.0), X, Y, l1, 1.0)
-    assert objective(dense(ours.coef_), X, Y, l1, 1.0) <= best * (1 + 1e-4) + 1e-9
+    assert objective(dense(ours.coef_.T), X, Y, l1, 1.0) <= best * (1 + 1e-4) + 1e-9
 
 
 def test_it_stops_on_a_pass_over_all_samples():
@@ -98,7 +99,7 @@ def test_it_stops_on_a_pass_over_all_samples():
     norm = np.square(Y).sum()
     best = objective(optimum(X, Y, 0, l2), X, Y, 0, l2)
     assert model.history_[-1]["gap"] <= tol
-    assert objective(model.coef_, X, Y, 0, l2) - best <= tol * norm
+    assert objective(model.coef_.T, X, Y, 0, l2) - best <= tol * norm
     objectives = [record["objective"] for record in model.history_]
     assert objectives == sorted(objectives)
     assert objectives[-1] * norm <= best * (1 + 1e-5)
@@ -124,7 +125,7 @@ def test_threads_change_no_bit(l1):
         for n in (1, 2, 4)
     )
     for other in others:
-        np.testing.assert_array_equal(dense(first.coef_), dense(other.coef_))
+        np.testing.assert_array_equal(dense(first.coef_.T), dense(other.coef_.T))
         assert [r["gap"] for r in first.history_] == [r["gap"] for r in other.history_]
 
 
@@ -134,8 +135,8 @@ def test_threads_change_no_bit(l1):
 def test_auto_shrinks_for_tight_tolerances(tol, same_as):
     X, Y = problem()
     model = ElasticNetRegressor(l2=0.1, tol=tol, max_passes=6, fit_intercept=False)
-    auto = model.fit(X, Y).coef_.copy()
-    np.testing.assert_array_equal(auto, model.set_params(shrinking=same_as).fit(X, Y).coef_)
+    auto = model.fit(X, Y).coef_.T.copy()
+    np.testing.assert_array_equal(auto, model.set_params(shrinking=same_as).fit(X, Y).coef_.T)
 
 
 def test_the_chosen_penalty_does_not_depend_on_it():
@@ -150,7 +151,7 @@ def test_the_chosen_penalty_does_not_depend_on_it():
 def test_nothing_to_learn():
     model = ElasticNetRegressor(l2=1.0, tol=0, max_passes=4, shrinking=True)
     model.fit(rows(50, 30), np.zeros((50, 3)))
-    assert (model.coef_ == 0).all()
+    assert (model.coef_.T == 0).all()
     assert [record["gap"] for record in model.history_] == [0.0]
 
 
@@ -171,7 +172,7 @@ def test_weights_of_samples_and_more_rows():
         .partial_fit(X[500:], Y[500:], sample_weight=weight[500:])
         for shrinking in (True, False)
     ]
-    np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, atol=2e-3)
+    np.testing.assert_allclose(fits[0].coef_.T, fits[1].coef_.T, atol=2e-3)
 
 
 @pytest.mark.parametrize("shrinking", ["yes", None, 2, 0.5, [True]])

@@ -94,7 +94,7 @@ def check(model, embedding=KERDOCK, X=X_WORDS, codes=Y_WORDS, weight=None, atol=
     model.fit(X, Targets(codes, embedding), sample_weight=weight)
     dense = Dense(model, embedding, weight)
     expected = dense.fit(X.toarray().astype(np.float64), codes)
-    found = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    found = model.coef_.T.toarray() if sp.issparse(model.coef_.T) else model.coef_.T
     np.testing.assert_allclose(found, expected, atol=atol * max(1e-3, np.abs(expected).max()))
     np.testing.assert_allclose([h["loss"] for h in model.history_], dense.history, rtol=2e-5)
     assert model.tau_ == pytest.approx(dense.tau, rel=1e-5)
@@ -158,7 +158,7 @@ def test_threads_change_no_bit():
         for n_jobs in (1, 2):
             model = SoftmaxRegressor(epochs=2, batch_size=130, n_jobs=n_jobs, **options)
             model.fit(X_WORDS, Targets(Y_WORDS, KERDOCK))
-            found.append(model._weights.toarray() if sp.issparse(model._weights) else model.coef_)
+            found.append(model._weights.toarray() if sp.issparse(model._weights) else model.coef_.T)
         assert_same_bits(*found)
 
 
@@ -215,7 +215,7 @@ def test_l1_keeps_weights_sparse_and_reaches_the_stated_problem():
         prior=0.0, fit_intercept=False,
     ).fit(X, Targets(codes, embedding))  # fmt: skip
     assert isinstance(model.coef_, sp.csr_array)
-    W = model.coef_.toarray().astype(np.float64)
+    W = model.coef_.T.toarray().astype(np.float64)
     assert 0.05 < (W == 0).mean() < 0.95
     G = embedding.real_rows(np.arange(12), np.float64)
     slope = X.T @ (row_losses(X @ W @ G.T, codes, 0.0)[1] @ G) / 60
@@ -254,20 +254,20 @@ def test_frequencies_are_those_of_all_rows_so_far():
     model = SoftmaxRegressor(prior=1.0, epochs=1, batch_size=16, learning_rate=2.0)
     model.fit(X_WORDS[:100], Targets(Y_WORDS[:100] % 20, Kerdock(20, dim=64)))
     np.testing.assert_array_equal(model.label_counts_, np.bincount(Y_WORDS[:100] % 20))
-    start, y = model.coef_.astype(np.float64), Y_WORDS[100:]
+    start, y = model.coef_.T.astype(np.float64), Y_WORDS[100:]
     model.partial_fit(X_WORDS[100:], Targets(y, KERDOCK))
     counts = np.bincount(Y_WORDS[:100] % 20, minlength=40) + np.bincount(y, minlength=40)
     np.testing.assert_array_equal(model.label_counts_, counts)
     dense = Dense(clone(model).set_params(learning_rate=2.0 / 3), KERDOCK)
     dense.earlier = np.bincount(Y_WORDS[:100] % 20, minlength=40)
     expected = dense.fit(X_WORDS[100:].toarray(), y, start)
-    np.testing.assert_allclose(model.coef_, expected, atol=1e-4 * np.abs(expected).max())
+    np.testing.assert_allclose(model.coef_.T, expected, atol=1e-4 * np.abs(expected).max())
 
 
 def test_labels_of_no_row_have_a_finite_prior():
     model = SoftmaxRegressor(prior=1.0, epochs=1)
     model.fit(X_WORDS, Targets(Y_WORDS, Kerdock(100, dim=64)))
-    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.coef_.T).all()
 
 
 # --- τ ---
@@ -289,13 +289,13 @@ def test_partial_fit_goes_on_with_tau():
     model = SoftmaxRegressor(learn_tau=True, **settings_)
     first, second = Targets(Y_WORDS[:100], KERDOCK), Targets(Y_WORDS[100:], KERDOCK)
     model.fit(X_WORDS[:100], first)
-    tau, start = model.tau_, model.coef_.astype(np.float64) / model.tau_
+    tau, start = model.tau_, model.coef_.T.astype(np.float64) / model.tau_
     assert tau != 1
     model.partial_fit(X_WORDS[100:], second)
     dense = Dense(clone(model).set_params(learning_rate=2.0 / 3), KERDOCK)
     dense.tau = tau
     expected = dense.fit(X_WORDS[100:].toarray(), Y_WORDS[100:], start)
-    np.testing.assert_allclose(model.coef_, expected, atol=1e-4 * np.abs(expected).max())
+    np.testing.assert_allclose(model.coef_.T, expected, atol=1e-4 * np.abs(expected).max())
     assert model.tau_ == pytest.approx(dense.tau, rel=1e-5)
     plain = model.set_params(learn_tau=False)
     assert plain.partial_fit(X_WORDS[100:], second).tau_ == 1.0
@@ -398,8 +398,8 @@ def test_starts_from_the_elastic_net():
     model = SoftmaxRegressor(start="elastic_net", learning_rate=0.0, fit_intercept=False)
     model.fit(X_WORDS, targets)
     net = ElasticNetRegressor(fit_intercept=False).fit(X_WORDS, targets)
-    ratio = model.coef_ / np.where(net.coef_ == 0, 1, net.coef_)
-    np.testing.assert_allclose(ratio[net.coef_ != 0], ratio[net.coef_ != 0].mean(), rtol=1e-4)
+    ratio = model.coef_.T / np.where(net.coef_.T == 0, 1, net.coef_.T)
+    np.testing.assert_allclose(ratio[net.coef_.T != 0], ratio[net.coef_.T != 0].mean(), rtol=1e-4)
     zero = SoftmaxRegressor(learning_rate=0.0).fit(X_WORDS, targets)
     assert model.history_[0]["loss"] < zero.history_[0]["loss"]
 
@@ -421,13 +421,13 @@ def test_starts_from_a_fitted_regressor():
     own = SoftmaxRegressor(start="elastic_net", epochs=1, fit_intercept=False)
     net = ElasticNetRegressor(fit_intercept=False).fit(X_WORDS, targets)
     given = SoftmaxRegressor(epochs=1, fit_intercept=False).fit(X_WORDS, targets, start=net)
-    assert_same_bits(own.fit(X_WORDS, targets).coef_, given.coef_)
+    assert_same_bits(own.fit(X_WORDS, targets).coef_.T, given.coef_.T)
     still = SoftmaxRegressor(learning_rate=0.0, fit_intercept=True)
     for intercept in (False, True):
         net = ElasticNetRegressor(l1=0.01, l2=0.5, fit_intercept=intercept).fit(X_WORDS, targets)
         still.fit(X_WORDS, targets, start=net)
-        scale = np.linalg.norm(still.coef_) / np.linalg.norm(net.coef_.data)
-        np.testing.assert_allclose(still.coef_, scale * net.coef_.toarray(), atol=1e-5 * scale)
+        scale = np.linalg.norm(still.coef_.T) / np.linalg.norm(net.coef_.T.data)
+        np.testing.assert_allclose(still.coef_.T, scale * net.coef_.T.toarray(), atol=1e-5 * scale)
         np.testing.assert_allclose(still.intercept_, scale * net.intercept_, atol=1e-5 * scale)
 
 
@@ -447,9 +447,9 @@ def test_samples_of_labels_learn_too():
     X, y = words(n_samples=800)
     targets = Targets(y[:600], Gaussian(40, dim=64))
     whole = SoftmaxRegressor(n_sampled=40).fit(X[:600], targets)
-    assert_same_bits(whole.coef_, SoftmaxRegressor().fit(X[:600], targets).coef_)
+    assert_same_bits(whole.coef_.T, SoftmaxRegressor().fit(X[:600], targets).coef_.T)
     sampled = SoftmaxRegressor(n_sampled=20, batch_size=32).fit(X[:600], targets)
-    assert_same_bits(sampled.coef_, clone(sampled).fit(X[:600], targets).coef_)
+    assert_same_bits(sampled.coef_.T, clone(sampled).fit(X[:600], targets).coef_.T)
     G = targets.embedding.real_rows(np.arange(40))
     right = [(m.predict(X[600:]) @ G.T).argmax(axis=1) == y[600:] for m in (whole, sampled)]
     assert right[1].mean() > right[0].mean() - 0.1

@@ -87,7 +87,7 @@ def test_equals_dense_gradient_descent(embedding, l2, batch_size):
         X, Y_WORDS, embedding, zero_weights(X, embedding), model, model.learning_rate
     )
     scale = np.abs(expected).max()
-    np.testing.assert_allclose(model.coef_, expected, atol=2e-5 * scale)
+    np.testing.assert_allclose(model.coef_.T, expected, atol=2e-5 * scale)
     np.testing.assert_allclose([h["loss"] for h in model.history_], history, rtol=1e-5)
     assert (model.intercept_ == 0).all()
 
@@ -116,20 +116,20 @@ def test_any_settings_equal_dense_gradient_descent(seed, n, batch_size, l2, smoo
     model.fit(sp.csr_array(X), Targets(codes, embedding), sample_weight=weight)
     expected, _ = dense_descent(X, codes, embedding, zero_weights(X, embedding), model, 0.5, weight)
     scale = max(1e-3, np.abs(expected).max())
-    np.testing.assert_allclose(model.coef_, expected, atol=1e-4 * scale)
+    np.testing.assert_allclose(model.coef_.T, expected, atol=1e-4 * scale)
 
 
 def test_partial_fit_goes_on_with_a_share_of_the_rate():
     embedding = Kerdock(40, dim=64)
     model = SoftmaxRegressor(epochs=2, learning_rate=2.0, batch_size=16, l2=1e-3, prior=0.0)
     model.fit(X_WORDS[:100], Targets(Y_WORDS[:100], embedding))
-    start = model.coef_.astype(np.float64)
+    start = model.coef_.T.astype(np.float64)
     assert model.rows_seen_ == 100
     model.partial_fit(X_WORDS[100:], Targets(Y_WORDS[100:], embedding))
     expected, _ = dense_descent(
         X_WORDS[100:].toarray(), Y_WORDS[100:], embedding, start, model, 2.0 * 50 / 150
     )
-    np.testing.assert_allclose(model.coef_, expected, atol=1e-4 * np.abs(expected).max())
+    np.testing.assert_allclose(model.coef_.T, expected, atol=1e-4 * np.abs(expected).max())
     assert model.rows_seen_ == 150
     assert len(model.history_) == 4
 
@@ -143,7 +143,7 @@ def test_an_intercept_is_a_feature_of_ones():
     ones = np.hstack([X.astype(np.float32).astype(np.float64), np.ones((80, 1))])
     expected, _ = dense_descent(ones, y, embedding, zero_weights(ones, embedding), model, 0.5)
     scale = np.abs(expected).max()
-    np.testing.assert_allclose(model.coef_, expected[:-1], atol=1e-4 * scale)
+    np.testing.assert_allclose(model.coef_.T, expected[:-1], atol=1e-4 * scale)
     np.testing.assert_allclose(model.intercept_, expected[-1], atol=1e-4 * scale)
 
 
@@ -168,7 +168,7 @@ def test_reaches_the_optimum_of_the_stated_problem(batch_size):
         epochs=400, learning_rate=0.3, batch_size=batch_size, l2=l2, label_smoothing=smoothing,
         prior=0.0, fit_intercept=False,
     ).fit(X, Targets(codes, embedding))  # fmt: skip
-    assert objective(model.coef_.astype(np.float64).ravel())[0] <= best.fun + 1e-4
+    assert objective(model.coef_.T.astype(np.float64).ravel())[0] <= best.fun + 1e-4
 
 
 # --- rates ---
@@ -193,7 +193,7 @@ def test_rows_that_overlap_much_keep_the_weights_in_range():
     """Dense rows with a large common part: the steps are shortened, so the weights stay in range."""
     X, y = prototypes(n_samples=600)
     model = SoftmaxRegressor(epochs=3).fit(X + 5, Targets(y, Kerdock(30, dim=64)))
-    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.coef_.T).all()
     assert np.abs(model.predict(X + 5)).max() < 1e4
 
 

@@ -287,7 +287,7 @@ class MLPRegressor(TargetRegressor):
             verbose=self.verbose,
         ).fit(rows.X, rows.targets, sample_weight=rows.weight)
         part = slice(shape.hidden[0], shape.first_columns)
-        coef = linear.coef_
+        coef = linear.coef_.T
         W[:, part] = coef.toarray() if sp.issparse(coef) else coef
         last = len(shape.hidden)
         arrays[f"weight{last}"][:] = 0
