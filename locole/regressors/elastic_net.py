@@ -216,8 +216,9 @@ class ElasticNetRegressor(LinearRegressor):
         problem = _problem(X, targets, sample_weight, self._has_constant)
         problem.require_outputs(self.n_outputs_)
         W = self._all_weights()
-        # Weights of features that the rows lack stay where they are.
-        touched = np.arange(W.shape[0]) if sp.issparse(W) else np.unique(problem.X.indices)
+        # Weights of features that the rows lack stay where they are, unless some are sparse.
+        sparse = sp.issparse(W) or settings.l1 > 0
+        touched = np.arange(W.shape[0]) if sparse else np.unique(problem.X.indices)
         ease = self._ease(settings.l1)[touched]
         moved, history = solve_dual(
             problem._replace(X=_columns(problem.X, touched, ease)),
@@ -265,6 +266,8 @@ class ElasticNetRegressor(LinearRegressor):
             raise ModelFileError("its elastic net lacks the curvature of its features")
         if not (np.isfinite(curvature).all() and (curvature >= 0).all()):
             raise ModelFileError("its elastic net has a curvature that is none")
+        if not 0 < self.l2_ < np.inf:
+            raise ModelFileError("its elastic net has a penalty that is not positive")
 
     def _chosen(self, problem: Problem, settings: DualSettings) -> DualSettings:
         """Settings with λ2 filled in."""

@@ -211,3 +211,40 @@ def test_a_model_that_learns_for_ever_can_be_saved(tmp_path):
     regressor.history_ = regressor.history_ * 20_000
     model.partial_fit(data.X[:5], data.y[:5]).save(tmp_path / "m")
     assert len(load(tmp_path / "m").regressor_.history_) == 10_000
+
+
+@pytest.mark.parametrize("value", ["x", [1], {"$float": "nan"}, {"$tuple": []}])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("softmax", "random_state"),
+        ("softmax", "batch_size"),
+        ("elastic_net_kerdock", "tol"),
+        ("elastic_net_kerdock", "random_state"),
+        ("network", "patience"),
+    ],
+)
+def test_parameters_of_wrong_types_are_refused(tmp_path, kind, name, value):
+    """They would be raw errors of whatever meets them first in `partial_fit`."""
+    forged = Forgery.of(GOLDEN / kind)
+    for part in part_of(forged, "scorer_")["learnt"]["regressors_"].values():
+        part["$part"]["values"]["params"][name] = value
+    refused(forged, tmp_path, name)
+
+
+def test_a_penalty_of_zero_and_vectors_that_nobody_learns_are_refused(tmp_path):
+    forged = Forgery.of(GOLDEN / "elastic_net_kerdock")
+    for part in part_of(forged, "scorer_")["learnt"]["regressors_"].values():
+        part["$part"]["values"]["learnt"]["l2_"] = 0.0
+    refused(forged, tmp_path, "penalty that is not positive")
+    forged = Forgery.of(GOLDEN / "network_vectors")
+    for part in part_of(forged, "scorer_")["learnt"]["regressors_"].values():
+        part["$part"]["values"]["learnt"]["settings_"]["embedding_rate"] = None
+    refused(forged, tmp_path, "arrays that do not fit together")
+
+
+def test_dense_weights_become_sparse_when_l1_is_set_later():
+    case = CASES["candidates"]
+    model, data = case.fitted(), case.data()
+    model.regressor_.set_params(l1=0.01)
+    assert model.partial_fit(data.X[:3], data.y[:3]).regressor_.coef_.shape == (150, 16)

@@ -448,7 +448,8 @@ class MLPRegressor(TargetRegressor):
         shape = self._shape._replace(n_learnt=n_learnt)
         wanted = shape.arrays()
         fits = (
-            self.first_.dtype in ("float32", "uint16")
+            bool(n_learnt) == bool(_settings_from(self.settings_).embedding_rate)
+            and self.first_.dtype in ("float32", "uint16")
             and self.first_.shape == (shape.n_features, shape.width)
             and set(self.layers_) == set(wanted)
             and all(
