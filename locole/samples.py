@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from locole.exceptions import LocoleError
 
 __all__ = [
+    "LARGEST",
     "Rows",
     "Samples",
     "check_scale",
@@ -28,7 +29,7 @@ __all__ = [
 T = TypeVar("T")
 
 # A row of 10^8 such numbers still has a squared length that fits into float32.
-_LARGEST = 1e15
+LARGEST = 1e15
 
 
 class Samples(NamedTuple):
@@ -179,7 +180,7 @@ def check_scale(X: Any, *, alone: bool = True) -> None:
     """
     values = X.data if sp.issparse(X) else X
     largest = float(max(values.max(), -values.min())) if values.size else 0.0
-    if largest > _LARGEST or (alone and 0 < largest < 1 / _LARGEST):
+    if largest > LARGEST or (alone and 0 < largest < 1 / LARGEST):
         raise LocoleError(
             f"the largest number in X is {largest:.3g}, which is beyond what can be squared in single "
             "precision: scale the features first, for example by sklearn.preprocessing.MaxAbsScaler."

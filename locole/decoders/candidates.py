@@ -67,8 +67,11 @@ class CandidateDecoder(Decoder):
     exhaustive = False
 
     def __init__(self, shortlist: int = 16, shifts: int = 8) -> None:
-        if shortlist < 1 or shifts < 1:
-            raise LocoleError("shortlist and shifts must be at least 1.")
+        for value in (shortlist, shifts):
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise LocoleError(
+                    f"shortlist and shifts must be whole numbers of at least 1, not {value!r}."
+                )
         self.shortlist = shortlist
         self.shifts = shifts
 

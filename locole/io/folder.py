@@ -55,6 +55,8 @@ def write_model(
         encoder.check_budget()
     except ModelFileError as error:
         raise ModelFileError(f"the model cannot be saved: {error}.") from None
+    except RecursionError:
+        raise ModelFileError("the model cannot be saved: it is nested too deeply.") from None
     arrays_file = parse_manifest(raw).arrays_file
     with _folder_for_writing(folder):
         _write(folder, arrays_file, lambda file: write_arrays(file, encoder.table, encoder.arrays))

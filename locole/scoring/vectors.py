@@ -24,7 +24,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parameters import NOT_NEGATIVE, SWITCH, one_of
 from locole.regressors import TargetRegressor
-from locole.samples import Rows, Samples, take
+from locole.samples import LARGEST, Rows, Samples, take
 from locole.scoring.base import Codes, LabelScorer
 from locole.targets import Targets
 
@@ -351,4 +351,5 @@ def weigh_features(X: Any, weights: NDArray[np.float32] | None) -> Any:
 
 def _are_weights(weights: NDArray, n_features: int | None) -> bool:
     is_flat = weights.dtype == np.float32 and weights.shape == (n_features,)
-    return bool(is_flat and np.isfinite(weights).all())
+    # Rows that are multiplied by more could not be squared.
+    return bool(is_flat and (np.abs(weights) <= LARGEST).all())

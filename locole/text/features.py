@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
 from locole.parameters import COUNT, SWITCH, at_least, one_of
+from locole.samples import LARGEST
 from locole.text.counting import BLOCKS, count, joined, make_vectorizer, tfidf
 from locole.text.texts import check_texts, choose_analyzer, each_text
 
@@ -208,7 +209,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
                 size // len(blocks) if size and blocks else _size(self.terms_.get(block), "OU")
             )
             fits = fits and _size(idf, "f") == n_columns and idf.dtype == np.float32
-            fits = fits and bool(np.isfinite(idf).all())
+            fits = fits and bool((np.abs(idf) <= LARGEST).all())
         if not fits:
             raise ModelFileError("its terms and their weights do not fit together")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-FILES = 200
+MODELS, FILES = 2_000, 200
 READERS = ("libsvm", "xmc", "npz", "tsv", "csv", "jsonl", "txt", "parquet")
 
 
@@ -18,7 +18,7 @@ READERS = ("libsvm", "xmc", "npz", "tsv", "csv", "jsonl", "txt", "parquet")
 def reports():
     """Counts of all ends of cases, by what was fuzzed; one process, because it has to warm up."""
     run = subprocess.run(
-        [sys.executable, HERE, "pointers", *READERS, f"--files={FILES}"],
+        [sys.executable, HERE, f"--models={MODELS}", f"--files={FILES}"],
         capture_output=True,
         text=True,
         check=False,
@@ -33,6 +33,13 @@ def test_pointers_that_wrap_around_are_refused_in_every_kind_of_model(reports):
     n_cases, ends = reports["pointers"]
     assert n_cases > 150
     assert ends == f"{n_cases} refused"
+
+
+def test_forged_models_are_refused_or_used(reports):
+    n_cases, ends = reports["models"]
+    assert n_cases == MODELS
+    # Many come through to the kernels, else this would show nothing.
+    assert int(re.search(r"(\d+) used", ends)[1]) > MODELS // 10
 
 
 @pytest.mark.parametrize("format", READERS)

@@ -219,7 +219,7 @@ SPARSE = {
     "rows fall": ([1.0], [0], [0, 2, 1], [2, 2], "do not rise"),
     "rows beyond the end": ([1.0], [0], [0, 1, 9], [2, 2], "do not rise"),
     "too few rows": ([1.0], [0], [0, 1], [2, 2], "1 rows of a sparse matrix instead of 2"),
-    "absurd shape": ([1.0], [0], [0, 1, 1], [2**60, 2], "instead of"),
+    "absurd shape": ([1.0], [0], [0, 1, 1], [2**60, 2], "is none"),
     "shape of three": ([1.0], [0], [0, 1, 1], [2, 2, 2], "is none"),
     "shape of floats": ([1.0], [0], [0, 1, 1], [2.0, 2], "is none"),
     "uneven": ([1.0, 2.0], [0], [0, 1, 1], [2, 2], "is none"),

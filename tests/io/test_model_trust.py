@@ -247,4 +247,4 @@ def test_dense_weights_become_sparse_when_l1_is_set_later():
     case = CASES["candidates"]
     model, data = case.fitted(), case.data()
     model.regressor_.set_params(l1=0.01)
-    assert model.partial_fit(data.X[:3], data.y[:3]).regressor_.coef_.shape == (150, 16)
+    assert model.partial_fit(data.X[:3], data.y[:3]).regressor_.coef_.shape == (16, 150)

@@ -245,6 +245,14 @@ def test_what_cannot_be_held_is_refused_before_anything_is_written(tmp_path, val
     assert not (tmp_path / "m").exists()
 
 
+def test_what_is_nested_too_deeply_is_refused(tmp_path):
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(ModelFileError, match="nested too deeply"):
+        write_model(tmp_path / "m", Bag(value=deep))
+
+
 def test_a_subclass_is_not_mistaken_for_its_parent(tmp_path):
     class Sack(Bag):
         pass
