@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from locole.kernels.product import NO_SCALES, add_dense_product, subtract_outer
 from locole.parallel.blocks import slices, workers
 from locole.parallel.progress import track
 from locole.regressors.base import LabelTargets
-from locole.regressors.lazy_updates import Shrinkage, TailMean
+from locole.regressors.lazy_updates import Shrinkage
 from locole.regressors.problem import Problem
 from locole.regressors.settings import Settings
 
@@ -27,8 +26,6 @@ _ROWS, _OUTPUTS = 64, 256
 _SMALL = 1e-3
 # Rows of a batch may overlap this much before steps are shortened: those of texts do by 3 to 11.
 _FREE_OVERLAP = 12.0
-# Steps of log τ for each unit of its slope, and how far τ may go.
-_TAU_RATE, _TAU_RANGE = 0.1, (0.1, 10.0)
 
 
 def label_counts(problem: Problem, seen: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -77,7 +74,7 @@ class Descent:
 
     Threads share the rows of a batch for the first two and the outputs for the third, so every
     number is computed by one thread, in one order. The weights are ``factor · W``: a decay by the ℓ2
-    penalty changes the factor only. The logits are τ times what the weights say.
+    penalty changes the factor only.
     """
 
     def __init__(
@@ -86,10 +83,8 @@ class Descent:
         W: NDArray[np.float32],
         settings: Settings,
         softmax: Callable[..., tuple[NDArray, NDArray]],
-        *,
-        tau: float = 1.0,
     ) -> None:
-        self.rows, self.W, self.settings, self.tau = rows, W, settings, tau
+        self.rows, self.W, self.settings = rows, W, settings
         self.rng = np.random.default_rng([settings.random_state, rows.n_rows])
         self.softmax = softmax
         unit = learning_unit(rows.X)
@@ -97,7 +92,6 @@ class Descent:
         self.rate = settings.learning_rate / (unit * overlap)
         self.factor, self.done = 1.0, 0
         self.shrinkage = Shrinkage(W) if settings.l1 > 0 else None
-        self.tail: TailMean | None = None
 
     def _overlap(self) -> float:
         """Largest eigenvalue of ``X_Bᵀ X_B`` for one batch, by power iteration."""
@@ -118,34 +112,24 @@ class Descent:
         n, epochs = self.rows.n_rows, self.settings.epochs
         batches = slices(n, self.settings.batch_size)
         total = epochs * len(batches)
-        tail_from = total - math.ceil(self.settings.averaging * total)
         with workers(self.settings.n_jobs) as apply:
             for epoch in range(epochs):
                 order = self.rng.permutation(n)
                 loss = 0.0
                 for part in self._shown(batches, epoch):
-                    if self.done == tail_from < total:
-                        self.tail = TailMean(self.W)
                     loss += self._step(order[part], 1 - self.done / total, apply)
                     self.done += 1
                 yield loss / n
 
     def weights(self) -> NDArray[np.float32]:
-        """Weights of the logits as they stand; the descent can go on from the same ones."""
+        """Weights as they stand; the descent can go on from the same ones."""
         if self.shrinkage is not None:
             self.shrinkage.pay_all()
-        if self.tail is not None:
-            return np.float32(self.tau) * self.tail.mean()
-        return np.float32(self.factor * self.tau) * self.W
+        return np.float32(self.factor) * self.W
 
     def finish(self) -> NDArray[np.float32]:
-        """Return `weights` in the room of W, where they need none of their own."""
-        if self.tail is None:
-            self._set_unit()
-            if self.tau != 1:
-                self.W *= np.float32(self.tau)
-        else:
-            self.W[:] = self.weights()
+        """Return `weights` in the room of W."""
+        self._set_unit()
         return self.W
 
     def mean_loss(self, rows: Problem, W: NDArray[np.float32]) -> float:
@@ -183,58 +167,45 @@ class Descent:
         if self.shrinkage is not None:
             self.shrinkage.pay(np.unique(self.rows.X[batch].indices), apply)
         G = np.zeros((batch.size, self.W.shape[1]), dtype=np.float32)
-        loss, slope = self._slopes(batch, G, apply)
+        loss = self._fill_slopes(batch, G, apply)
         # The gradient is a sum over rows, so the penalties count once for each.
         self.factor *= max(1.0 - rate * settings.l2 * batch.size, 0.0)
         if self.factor < _SMALL:
             self._set_unit()
-        self._move(batch, G, rate * self.tau / self.factor, apply)
+        self._move(batch, G, rate / self.factor, apply)
         if self.shrinkage is not None:
             self.shrinkage.add(rate * settings.l1 * batch.size / self.factor)
-        if self.tail is not None:
-            self.tail.count(self.factor)
-        if settings.learn_tau:
-            moved = self.tau * math.exp(-_TAU_RATE * remaining * slope / batch.size)
-            self.tau = min(max(moved, _TAU_RANGE[0]), _TAU_RANGE[1])
         return loss
 
-    def _slopes(
-        self, batch: NDArray[np.int64], G: NDArray[np.float32], apply: Any
-    ) -> tuple[float, float]:
-        """Fill G with the gradients of the points; sums of the losses and of their slopes in log τ."""
+    def _fill_slopes(self, batch: NDArray[np.int64], G: NDArray[np.float32], apply: Any) -> float:
+        """Fill G with the gradients of the points; sum of the losses."""
         n_outputs = self.rows.targets.shape[1]
 
-        def slope(part: slice) -> tuple[float, float]:
+        def slope(part: slice) -> float:
             mine = batch[part]
             Z = points(self.rows.X, mine, self.W, n_outputs)
-            Z *= np.float32(self.factor * self.tau)
+            Z *= np.float32(self.factor)
             loss, gradient = self._loss(self.rows, mine, Z, draw=self.done)
             G[part, :n_outputs] = gradient
-            along = np.einsum("ij,ij->", Z, gradient) if self.settings.learn_tau else 0.0
-            return float(loss.sum(dtype=np.float64)), float(along)
+            return float(loss.sum(dtype=np.float64))
 
-        found = list(apply(slope, slices(batch.size, _ROWS)))
-        return sum(loss for loss, _ in found), sum(along for _, along in found)
+        return sum(apply(slope, slices(batch.size, _ROWS)))
 
     def _set_unit(self) -> None:
         """Multiply the factor into the weights."""
         if self.shrinkage is not None:
             self.shrinkage.pay_all()
-        if self.tail is not None:
-            self.tail.rebase()
         self.W *= np.float32(self.factor)
         self.factor = 1.0
 
     def _move(
         self, batch: NDArray[np.int64], G: NDArray[np.float32], step: float, apply: Any
     ) -> None:
-        X, width, tail = self.rows.X, self.W.shape[1], self.tail
+        X, width = self.rows.X, self.W.shape[1]
 
         def move(part: slice) -> None:
             rows = (Csr.of(X), batch, G.reshape(-1))
             where = (width, part.start, part.stop)
-            if tail is not None:
-                subtract_outer(*rows, np.float32(-step * tail.a), *where, tail.rest.reshape(-1))
             subtract_outer(*rows, np.float32(step), *where, self.W.reshape(-1))
 
         list(apply(move, slices(width, _OUTPUTS)))

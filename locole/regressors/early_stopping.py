@@ -69,7 +69,7 @@ class Watch:
     def __init__(self, descent: Descent, rows: Problem | None, patience: int) -> None:
         self.descent, self.rows, self.patience = descent, rows, patience
         self.smallest, self.in_vain = (np.inf, np.inf), 0
-        self.kept: tuple[NDArray[np.float32], float] | None = None
+        self.kept: NDArray[np.float32] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -86,11 +86,9 @@ class Watch:
         self.in_vain += 1
         if (error, loss) < self.smallest:
             self.smallest, self.in_vain = (error, loss), 0
-            self.kept = W, self.descent.tau
+            self.kept = W
         return {"validation_loss": loss, "validation_error": error}
 
-    def best(self) -> tuple[NDArray[np.float32], float]:
-        """Weights that are to be used, and the τ that they contain."""
-        if self.kept is None:
-            return self.descent.finish(), self.descent.tau
-        return self.kept
+    def best(self) -> NDArray[np.float32]:
+        """Weights that are to be used."""
+        return self.descent.finish() if self.kept is None else self.kept

@@ -1,8 +1,8 @@
 """What every step does to all weights, at the price of the rows it touches.
 
 Weights are ``factor · W``. A step changes the rows of W whose features it meets; the rest is idle. An
-ℓ2 penalty changes the factor only. The two classes here do as much for an ℓ1 penalty and for the mean
-of the weights after each step: both are exact, as if every step had gone through all weights.
+ℓ2 penalty changes the factor only. `Shrinkage` does as much for an ℓ1 penalty, and is exact, as if every
+step had gone through all weights.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from locole.kernels.shrink import shrink_rows
 from locole.parallel.blocks import slices
 
-__all__ = ["Shrinkage", "TailMean"]
+__all__ = ["Shrinkage"]
 
 # Rows of weights that one task takes.
 _FEATURES = 512
@@ -56,38 +56,3 @@ class Shrinkage:
     def pay_all(self) -> None:
         """Bring all rows up to date."""
         self.pay(np.arange(self.W.shape[0]))
-
-
-class TailMean:
-    """Mean of the weights after each of the last steps.
-
-    With ``a = Σ factor`` over the steps so far the sum of the weights is ``a·W + rest``. A step that
-    takes D from W adds a·D to the rest, for the steps before it; rows that it does not touch stay as
-    they are.
-
-    Parameters
-    ----------
-    W : array of shape (n_features, width)
-        Weights before the first of these steps.
-    """
-
-    def __init__(self, W: NDArray[np.float32]) -> None:
-        self.W = W
-        self.rest = np.zeros_like(W)
-        self.a = 0.0
-        self.steps = 0
-
-    def count(self, factor: float) -> None:
-        """The weights are as one step has left them."""
-        self.a += factor
-        self.steps += 1
-
-    def rebase(self) -> None:
-        """Move all into the rest, before the unit of W changes."""
-        self.rest += np.float32(self.a) * self.W
-        self.a = 0.0
-
-    def mean(self) -> NDArray[np.float32]:
-        """Mean of the weights so far, a new array."""
-        share = 1.0 / self.steps
-        return np.float32(share * self.a) * self.W + np.float32(share) * self.rest

@@ -18,8 +18,6 @@ class Settings(NamedTuple):
     label_smoothing: float = 0.0
     prior: float = 0.5
     n_sampled: int | None = None
-    learn_tau: bool = False
-    averaging: float = 0.0
     validation_fraction: float = 0.0
     patience: int = 3
     random_state: int = 0

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval
 
 from locole.atomic import all_or_nothing
 from locole.exceptions import LocoleError, ModelFileError
@@ -21,7 +19,6 @@ from locole.parameters import (
     N_JOBS,
     NOT_NEGATIVE,
     SEED,
-    SWITCH,
     SWITCH_OR_AUTO,
     VERBOSE,
     one_of,
@@ -33,7 +30,6 @@ from locole.regressors.linear import LinearRegressor
 from locole.regressors.problem import Problem, make_problem
 from locole.regressors.settings import Settings
 from locole.regressors.storage import Storage
-from locole.regressors.warm_start import elastic_net, scaled_weights
 from locole.samples import checked_rows
 
 __all__ = ["SoftmaxRegressor"]
@@ -70,15 +66,10 @@ class SoftmaxRegressor(LinearRegressor):
         Penalty λ1 ≥ 0, by soft thresholds after every step. Weights are then sparse (CSR).
     l2 : float
         Penalty λ2 ≥ 0. It is exact: a decay of all weights is one number.
-    averaging : float
-        Part of all steps, at their end, whose weights are averaged; 0 takes the last ones.
     prior : float
         So many times the logarithm of a label's frequency is added to its logit while learning, and
         not when predicting. With 0 frequent labels are preferred, with 1 rare ones are found as often;
         half-way most rows were right.
-    learn_tau : bool
-        Whether logits are ``τ·s`` with a learnt τ between 0.1 and 10. The weights then contain it.
-        Without penalties this changes the learning rate only.
     n_sampled : int, optional
         Learn from this many labels for each batch instead of all; inexact, see
         `locole.cross_entropy.Softmax`.
@@ -87,9 +78,6 @@ class SoftmaxRegressor(LinearRegressor):
         fewest of them wrong are kept.
     patience : int
         With rows to watch, learning ends after so many epochs that were no better.
-    start : {"zeros", "elastic_net"}
-        ``"elastic_net"`` solves for squared loss first and starts from its weights, times the number
-        for which 1,000 rows have the smallest loss.
     fit_intercept : bool or "auto"
         Whether a constant feature is added. ``"auto"``: if at least a quarter of X is not zero.
     storage : {"float32", "float16", "int8"}
@@ -109,8 +97,6 @@ class SoftmaxRegressor(LinearRegressor):
         For each epoch the mean ``loss`` of the rows as they were met, ``wall_s``,
         ``examples_per_s``; if rows are watched, their ``validation_loss`` and ``validation_error``,
         the part of them whose label does not come first.
-    tau_ : float
-        The learnt τ, 1 if none is; ``coef_`` contains it.
     rows_seen_ : int
         Rows learnt from so far.
     label_counts_ : array of shape (n_classes,)
@@ -133,24 +119,21 @@ class SoftmaxRegressor(LinearRegressor):
         "label_smoothing": FRACTION,
         "l1": NOT_NEGATIVE,
         "l2": NOT_NEGATIVE,
-        "averaging": [Interval(Real, 0, 1, closed="both")],
         "prior": NOT_NEGATIVE,
-        "learn_tau": SWITCH,
         "n_sampled": [None, *COUNT],
         "validation_fraction": FRACTION,
         "patience": COUNT,
-        "start": one_of("zeros", "elastic_net"),
         "fit_intercept": SWITCH_OR_AUTO,
         "storage": one_of(*get_args(Storage)),
         "random_state": SEED,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
+    _passed_over: ClassVar = ("averaging", "learn_tau", "start")
     _learnt: ClassVar = {
         **LinearRegressor._learnt,
         "history_": list,
         "rows_seen_": int,
-        "tau_": float,
         "label_counts_": np.ndarray,
     }
 
@@ -163,13 +146,10 @@ class SoftmaxRegressor(LinearRegressor):
         label_smoothing: float = 0.3,
         l1: float = 0.0,
         l2: float = 0.0,
-        averaging: float = 0.0,
         prior: float = 0.5,
-        learn_tau: bool = False,
         n_sampled: int | None = None,
         validation_fraction: float = 0.0,
         patience: int = 3,
-        start: Literal["zeros", "elastic_net"] = "zeros",
         fit_intercept: bool | Literal["auto"] = "auto",
         storage: Storage = "float32",
         random_state: int = 0,
@@ -182,13 +162,10 @@ class SoftmaxRegressor(LinearRegressor):
         self.label_smoothing = label_smoothing
         self.l1 = l1
         self.l2 = l2
-        self.averaging = averaging
         self.prior = prior
-        self.learn_tau = learn_tau
         self.n_sampled = n_sampled
         self.validation_fraction = validation_fraction
         self.patience = patience
-        self.start = start
         self.fit_intercept = fit_intercept
         self.storage = storage
         self.random_state = random_state
@@ -197,32 +174,17 @@ class SoftmaxRegressor(LinearRegressor):
 
     @all_or_nothing
     def fit(
-        self,
-        X: Any,
-        targets: TargetsLike | ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        start: LinearRegressor | None = None,
+        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from scratch, or from the weights of a regressor fitted on the same targets.
-
-        With such a ``start`` learning begins at its weights, times a number.
-        """
+        """Learn from scratch."""
         settings = self._settings()
         X = checked_rows(self, X, dtype=np.float32)
         constant = self._wants_constant(X)
         self.label_counts_ = np.zeros(0)
         rows, watched = split(self._rows(X, targets, sample_weight, constant), settings)
         self.history_: list[dict[str, float]] = []
-        self.rows_seen_, self.tau_ = 0, 1.0
-        if start is None and self.start == "elastic_net":
-            start = elastic_net(rows, settings)
-        if start is None:
-            width = padded_width(rows.targets.shape[1])
-            W = np.zeros((rows.X.shape[1], width), dtype=np.float32)
-        else:
-            softmax = softmax_of(rows.targets, settings, label_counts(rows, self.label_counts_))
-            W = scaled_weights(start, rows, softmax, seed=self.random_state)
+        self.rows_seen_ = 0
+        W = np.zeros((rows.X.shape[1], padded_width(rows.targets.shape[1])), dtype=np.float32)
         self._learn(rows, watched, W, settings, constant)
         return self
 
@@ -244,10 +206,6 @@ class SoftmaxRegressor(LinearRegressor):
         rows.require_outputs(self.n_outputs_)
         W = self._all_weights()
         W = W.toarray() if sp.issparse(W) else np.array(W, dtype=np.float32, order="C")
-        if not self.learn_tau:
-            self.tau_ = 1.0
-        elif self.tau_ != 1:
-            W /= np.float32(self.tau_)
         share = rows.n_rows / (self.rows_seen_ + rows.n_rows)
         settings = settings._replace(learning_rate=share * self.learning_rate)
         self._learn(rows, watched, W, settings, constant)
@@ -271,7 +229,7 @@ class SoftmaxRegressor(LinearRegressor):
     ) -> None:
         counts = label_counts(rows, self.label_counts_)
         softmax = softmax_of(rows.targets, settings, counts)
-        descent = Descent(rows, W, settings, softmax, tau=self.tau_)
+        descent = Descent(rows, W, settings, softmax)
         watch = Watch(descent, watched, settings.patience)
         n = rows.n_rows
         start = time.perf_counter()
@@ -283,7 +241,7 @@ class SoftmaxRegressor(LinearRegressor):
             if watch.is_over:
                 break
             start = time.perf_counter()
-        W, self.tau_ = watch.best()
+        W = watch.best()
         n_outputs = rows.targets.shape[1]
         self._set_weights(sp.csr_array(W) if self.l1 > 0 else W, n_outputs, constant=constant)
         self.rows_seen_ += n
@@ -293,17 +251,10 @@ class SoftmaxRegressor(LinearRegressor):
         self.check_parameters()
         return Settings(**{name: getattr(self, name) for name in Settings._fields})
 
-    def _check_values(self) -> None:
-        super()._check_values()
-        if self.averaging > 0 and self.l1 > 0:
-            raise LocoleError("averaging undoes the zeros of l1: set one of the two to 0.")
-
     def _check_learnt(self) -> None:
         super()._check_learnt()
         if self._weights.shape[1] % WIDTH:
             raise ModelFileError("its softmax has weights of no whole number of vectors")
-        if not 0 < self.tau_ < np.inf:
-            raise ModelFileError("its softmax has a tau that is not positive")
         counts = self.label_counts_
         if counts.dtype != np.float64 or counts.ndim != 1:
             raise ModelFileError("its softmax has counts of labels that are none")
@@ -314,7 +265,7 @@ class SoftmaxRegressor(LinearRegressor):
     def _from_state(cls, values: dict[str, Any]) -> Self:
         learnt = values["learnt"]
         if isinstance(learnt, dict) and learnt:
-            # What the first files do not have.
-            missing = {"tau_": 1.0, "label_counts_": np.zeros(0)}
-            values = {**values, "learnt": {**missing, **learnt}}
+            # What the first files do not have, and a scale that later ones had: weights contain it.
+            kept = {name: value for name, value in learnt.items() if name != "tau_"}
+            values = {**values, "learnt": {"label_counts_": np.zeros(0), **kept}}
         return super()._from_state(values)

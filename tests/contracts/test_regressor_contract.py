@@ -48,10 +48,9 @@ REGRESSORS: dict[str, TargetRegressor] = {
     "softmax in float16": SoftmaxRegressor(epochs=1, batch_size=32, storage="float16"),
     "sparse softmax": SoftmaxRegressor(epochs=2, batch_size=32, l1=1e-4),
     "softmax with options": SoftmaxRegressor(
-        epochs=2, batch_size=32, averaging=0.5, learn_tau=True, prior=0.5, validation_fraction=0.1
+        epochs=2, batch_size=32, l2=1e-4, prior=0.3, validation_fraction=0.1
     ),
     "softmax of samples": SoftmaxRegressor(epochs=2, batch_size=32, n_sampled=20),
-    "softmax from elastic net": SoftmaxRegressor(epochs=1, batch_size=32, start="elastic_net"),
     "network": MLPRegressor(
         loss="softmax",
         hidden=48,

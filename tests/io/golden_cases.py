@@ -335,7 +335,7 @@ CASES: dict[str, Case] = {
         lambda: classifier(
             "nelson",
             11,
-            regressor=SoftmaxRegressor(learn_tau=True, averaging=0.5, l2=1e-4, storage="int8"),
+            regressor=SoftmaxRegressor(l2=1e-4, storage="int8"),
         ),
         _few_words,
     ),

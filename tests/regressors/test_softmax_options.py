@@ -14,15 +14,13 @@ from same import assert_same_bits
 from sklearn.base import clone
 
 from locole import LocoleClassifier, load
-from locole.cross_entropy import Softmax
 from locole.embeddings import Embedding, Gaussian, Kerdock, Nelson
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
-from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
+from locole.regressors import SoftmaxRegressor
 from locole.regressors.early_stopping import share_wrong
-from locole.regressors.lazy_updates import Shrinkage, TailMean
+from locole.regressors.lazy_updates import Shrinkage
 from locole.regressors.problem import Problem
-from locole.regressors.warm_start import best_scale
 from locole.targets import Targets
 
 X_WORDS, Y_WORDS = words(n_samples=150, n_features=90)
@@ -52,7 +50,7 @@ class Dense:
     def __init__(self, model: SoftmaxRegressor, embedding: Embedding, weight=None) -> None:
         self.model, self.weight = model, weight
         self.G = embedding.real_rows(np.arange(embedding.n_classes), np.float64)
-        self.tau, self.earlier, self.history, self.path = 1.0, 0, [], []
+        self.earlier, self.history = 0, []
 
     def fit(self, X, codes, W=None):
         model, n, size = self.model, len(X), self.model.batch_size
@@ -68,24 +66,18 @@ class Dense:
             for start in range(0, n, size):
                 batch = order[start : start + size]
                 left = 1 - done / steps
-                W, loss = self.step(W, X[batch], codes[batch], weight[batch], rate * left, left)
-                self.path.append(W)
+                W, loss = self.step(W, X[batch], codes[batch], weight[batch], rate * left)
                 total += loss
                 done += 1
             self.history.append(total / n)
-        tail = int(np.ceil(model.averaging * steps))
-        return self.tau * (np.mean(self.path[-tail:], axis=0) if tail else W)
+        return W
 
-    def step(self, W, X, codes, weight, rate, left):
-        model, tau = self.model, self.tau
-        Z = tau * (X @ W)
-        loss, slope = row_losses(Z @ self.G.T + self.offsets, codes, model.label_smoothing)
+    def step(self, W, X, codes, weight, rate):
+        model = self.model
+        loss, slope = row_losses(X @ W @ self.G.T + self.offsets, codes, model.label_smoothing)
         slope = weight[:, None] * slope @ self.G
-        W = max(1 - rate * model.l2 * len(X), 0) * W - rate * tau * X.T @ slope
+        W = max(1 - rate * model.l2 * len(X), 0) * W - rate * X.T @ slope
         W = np.sign(W) * np.maximum(np.abs(W) - rate * model.l1 * len(X), 0)
-        if model.learn_tau:
-            moved = tau * np.exp(-0.1 * left * (Z * slope).sum() / len(X))
-            self.tau = min(max(moved, 0.1), 10.0)
         return W, weight @ loss
 
 
@@ -97,21 +89,15 @@ def check(model, embedding=KERDOCK, X=X_WORDS, codes=Y_WORDS, weight=None, atol=
     found = model.coef_.T.toarray() if sp.issparse(model.coef_.T) else model.coef_.T
     np.testing.assert_allclose(found, expected, atol=atol * max(1e-3, np.abs(expected).max()))
     np.testing.assert_allclose([h["loss"] for h in model.history_], dense.history, rtol=2e-5)
-    assert model.tau_ == pytest.approx(dense.tau, rel=1e-5)
     return dense
 
 
 OPTIONS = [
     {"l1": 1e-3},
     {"l1": 1e-3, "l2": 3e-3},
-    {"averaging": 0.25},
-    {"averaging": 1.0},
-    {"averaging": 0.5, "l2": 3e-3},
+    {"l2": 3e-3},
     {"prior": 1.0},
-    {"prior": 0.3, "averaging": 0.5},
-    {"learn_tau": True},
-    {"learn_tau": True, "l1": 1e-3, "prior": 0.5},
-    {"learn_tau": True, "averaging": 0.4, "l2": 1e-3},
+    {"prior": 0.3, "l1": 1e-3},
 ]
 EMBEDDINGS = [KERDOCK, Nelson(40, dim=11), Gaussian(40, dim=20)]
 
@@ -130,29 +116,24 @@ def test_equals_the_dense_steps(options, embedding):
     batch_size=st.integers(1, 40),
     l1=st.sampled_from([0.0, 1e-4, 0.02, 10.0]),
     l2=st.sampled_from([0.0, 1e-3, 0.3, 100.0]),
-    averaging=st.sampled_from([0.0, 0.01, 0.7, 1.0]),
     prior=st.sampled_from([0.0, 1.0]),
-    learn_tau=st.booleans(),
     weighted=st.booleans(),
 )
-def test_any_options_equal_the_dense_steps(
-    seed, n, batch_size, l1, l2, averaging, prior, learn_tau, weighted
-):
+def test_any_options_equal_the_dense_steps(seed, n, batch_size, l1, l2, prior, weighted):
     """Idle rows, decays that leave no weight, and thresholds above all weights."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 12)) * (rng.random((n, 12)) < 0.3)
     X[0, 0] = 1.0
     model = SoftmaxRegressor(
         epochs=3, learning_rate=0.5, batch_size=batch_size, l1=l1, l2=l2, prior=prior,
-        averaging=averaging if l1 == 0 else 0.0, learn_tau=learn_tau, fit_intercept=False,
-        random_state=seed % 1000,
+        fit_intercept=False, random_state=seed % 1000,
     )  # fmt: skip
     weight = rng.random(n) + 0.1 if weighted else None
     check(model, Kerdock(30, dim=16), X, rng.integers(0, 30, n), weight, atol=1e-4)
 
 
 def test_threads_change_no_bit():
-    others = [{"n_sampled": 9}, {"validation_fraction": 0.2}, {"start": "elastic_net"}]
+    others = [{"n_sampled": 9}, {"validation_fraction": 0.2}]
     for options in (*OPTIONS, *others):
         found = []
         for n_jobs in (1, 2):
@@ -182,24 +163,6 @@ def test_rows_pay_what_has_fallen_due():
     kept = W.copy()
     shrinkage.pay_all()
     np.testing.assert_array_equal(W, kept)
-
-
-def test_the_mean_follows_decays_and_new_units():
-    rng = np.random.default_rng(1)
-    W = rng.standard_normal((20, 16)).astype(np.float32)
-    tail, factor, seen = TailMean(W), 1.0, []
-    for step in range(30):
-        factor *= 0.8
-        if step % 7 == 6:
-            tail.rebase()
-            W *= np.float32(factor)
-            factor = 1.0
-        change = rng.standard_normal((20, 16)).astype(np.float32) * (rng.random((20, 1)) < 0.2)
-        tail.rest += np.float32(tail.a) * change
-        W -= change
-        tail.count(factor)
-        seen.append(factor * W.astype(np.float64))
-        np.testing.assert_allclose(tail.mean(), np.mean(seen, axis=0), atol=1e-5)
 
 
 # --- ℓ1 ---
@@ -270,37 +233,6 @@ def test_labels_of_no_row_have_a_finite_prior():
     assert np.isfinite(model.coef_.T).all()
 
 
-# --- τ ---
-
-
-def test_tau_stays_in_its_range():
-    """Labels that only a large τ could tell apart, by weights that may hardly move."""
-    X, y = np.eye(30), np.arange(30)
-    slow = SoftmaxRegressor(
-        epochs=300, learning_rate=0.05, batch_size=5, learn_tau=True, label_smoothing=0.0,
-        fit_intercept=False,
-    ).fit(X, Targets(y, Kerdock(30, dim=16)))  # fmt: skip
-    assert 1 < slow.tau_ <= 10
-    assert SoftmaxRegressor().fit(X, Targets(y, Kerdock(30, dim=16))).tau_ == 1.0
-
-
-def test_partial_fit_goes_on_with_tau():
-    settings_ = {"epochs": 2, "learning_rate": 2.0, "batch_size": 16, "prior": 0.0}
-    model = SoftmaxRegressor(learn_tau=True, **settings_)
-    first, second = Targets(Y_WORDS[:100], KERDOCK), Targets(Y_WORDS[100:], KERDOCK)
-    model.fit(X_WORDS[:100], first)
-    tau, start = model.tau_, model.coef_.T.astype(np.float64) / model.tau_
-    assert tau != 1
-    model.partial_fit(X_WORDS[100:], second)
-    dense = Dense(clone(model).set_params(learning_rate=2.0 / 3), KERDOCK)
-    dense.tau = tau
-    expected = dense.fit(X_WORDS[100:].toarray(), Y_WORDS[100:], start)
-    np.testing.assert_allclose(model.coef_.T, expected, atol=1e-4 * np.abs(expected).max())
-    assert model.tau_ == pytest.approx(dense.tau, rel=1e-5)
-    plain = model.set_params(learn_tau=False)
-    assert plain.partial_fit(X_WORDS[100:], second).tau_ == 1.0
-
-
 # --- rows to watch ---
 
 
@@ -349,9 +281,7 @@ def test_the_share_of_wrong_rows(embedding, weighted):
     assert share_wrong(rows, 0 * W) == 1.0
 
 
-@pytest.mark.parametrize(
-    "options", [{"averaging": 0.5}, {"l1": 1e-3}, {"learn_tau": True}], ids=str
-)
+@pytest.mark.parametrize("options", [{"l2": 1e-3}, {"l1": 1e-3}], ids=str)
 def test_watching_does_not_disturb_the_descent(options):
     """With patience the last epoch's weights are those of the rest of the rows alone."""
     model = SoftmaxRegressor(
@@ -378,68 +308,6 @@ def test_at_least_one_row_is_learnt_from_and_one_watched(n):
         model.fit(X_WORDS[:1], Targets(Y_WORDS[:1], KERDOCK))
 
 
-# --- start ---
-
-
-@pytest.mark.parametrize("embedding", EMBEDDINGS, ids=repr)
-def test_the_best_scale(embedding):
-    rng = np.random.default_rng(5)
-    codes = rng.integers(0, 40, 200)
-    Z = embedding.real_rows(codes) + 0.3 * rng.standard_normal((200, embedding.real_dim))
-    Z = Z.astype(np.float32)
-    softmax = Softmax(embedding, label_smoothing=0.1)
-    found = best_scale(softmax, Z, codes)
-    losses = [softmax(np.float32(s * found) * Z, codes)[0].mean() for s in (0.97, 1.0, 1.03)]
-    assert np.argmin(losses) == 1
-
-
-def test_starts_from_the_elastic_net():
-    targets = Targets(Y_WORDS, KERDOCK)
-    model = SoftmaxRegressor(start="elastic_net", learning_rate=0.0, fit_intercept=False)
-    model.fit(X_WORDS, targets)
-    net = ElasticNetRegressor(fit_intercept=False).fit(X_WORDS, targets)
-    ratio = model.coef_.T / np.where(net.coef_.T == 0, 1, net.coef_.T)
-    np.testing.assert_allclose(ratio[net.coef_.T != 0], ratio[net.coef_.T != 0].mean(), rtol=1e-4)
-    zero = SoftmaxRegressor(learning_rate=0.0).fit(X_WORDS, targets)
-    assert model.history_[0]["loss"] < zero.history_[0]["loss"]
-
-
-def test_a_start_with_weights_constant_and_rows_to_watch():
-    X = X_WORDS.toarray() + 0.1
-    weight = np.arange(150) % 3
-    model = SoftmaxRegressor(start="elastic_net", validation_fraction=0.1)
-    model.fit(X, Targets(Y_WORDS, KERDOCK), sample_weight=weight)
-    kept = weight > 0
-    again = clone(model).fit(X[kept], Targets(Y_WORDS[kept], KERDOCK), sample_weight=weight[kept])
-    assert_same_bits(model.predict(X), again.predict(X))
-    assert (model.intercept_ != 0).any()
-
-
-def test_starts_from_a_fitted_regressor():
-    """With or without a constant on either side; features of no use to us are left out."""
-    targets = Targets(Y_WORDS, KERDOCK)
-    own = SoftmaxRegressor(start="elastic_net", epochs=1, fit_intercept=False)
-    net = ElasticNetRegressor(fit_intercept=False).fit(X_WORDS, targets)
-    given = SoftmaxRegressor(epochs=1, fit_intercept=False).fit(X_WORDS, targets, start=net)
-    assert_same_bits(own.fit(X_WORDS, targets).coef_.T, given.coef_.T)
-    still = SoftmaxRegressor(learning_rate=0.0, fit_intercept=True)
-    for intercept in (False, True):
-        net = ElasticNetRegressor(l1=0.01, l2=0.5, fit_intercept=intercept).fit(X_WORDS, targets)
-        still.fit(X_WORDS, targets, start=net)
-        scale = np.linalg.norm(still.coef_.T) / np.linalg.norm(net.coef_.T.data)
-        np.testing.assert_allclose(still.coef_.T, scale * net.coef_.T.toarray(), atol=1e-5 * scale)
-        np.testing.assert_allclose(still.intercept_, scale * net.intercept_, atol=1e-5 * scale)
-
-
-@pytest.mark.parametrize(("n_features", "dim"), [(80, 64), (90, 16)])
-def test_a_start_must_fit(n_features, dim):
-    net = ElasticNetRegressor(l2=1.0)
-    net.fit(X_WORDS[:, :n_features], Targets(Y_WORDS, Kerdock(40, dim=dim)))
-    text = f"the start has {n_features} features and {dim} outputs, the rows have 90 and 64"
-    with pytest.raises(LocoleError, match=text):
-        SoftmaxRegressor().fit(X_WORDS, Targets(Y_WORDS, KERDOCK), start=net)
-
-
 # --- samples ---
 
 
@@ -458,37 +326,30 @@ def test_samples_of_labels_learn_too():
 # --- files and errors ---
 
 
-def test_options_and_tau_are_saved(tmp_path):
+def test_options_are_saved(tmp_path):
     X, y = words(n_samples=300)
-    model = SoftmaxRegressor(learn_tau=True, prior=0.5, averaging=0.5, validation_fraction=0.1)
+    model = SoftmaxRegressor(prior=0.3, l2=1e-3, validation_fraction=0.1)
     classifier = LocoleClassifier("kerdock", regressor=model).fit(X, y)
     classifier.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.regressor_.tau_ == classifier.regressor_.tau_ != 1
     assert again.regressor_.get_params() == classifier.regressor_.get_params()
     assert again.regressor_.history_ == classifier.regressor_.history_
     assert_same_bits(again.decision_function(X), classifier.decision_function(X))
 
 
-def test_files_without_tau_and_options_still_load():
+def test_files_of_other_times_still_load():
+    """Those of the first version lack options and counts; later ones had options that are gone."""
     model = SoftmaxRegressor(epochs=1).fit(X_WORDS, Targets(Y_WORDS, KERDOCK))
     state = model._state()
+    later = {"params": {"learn_tau": True}, "learnt": {**state["learnt"], "tau_": 2.0}}
+    later["params"] |= {"averaging": 0.5, "start": "elastic_net"}
+    assert_same_bits(SoftmaxRegressor._from_state(later).predict(X_WORDS), model.predict(X_WORDS))
     old = {"params": {"epochs": 1, "l2": 0.0}, "learnt": dict(state["learnt"])}
-    del old["learnt"]["tau_"], old["learnt"]["label_counts_"]
+    del old["learnt"]["label_counts_"]
     again = SoftmaxRegressor._from_state(old)
-    assert again.tau_ == 1.0
     assert_same_bits(again.predict(X_WORDS), model.predict(X_WORDS))
     again.set_params(prior=1.0).partial_fit(X_WORDS, Targets(Y_WORDS, KERDOCK))
     assert again.label_counts_.sum() == 150
-    assert "tau_" not in vars(SoftmaxRegressor._from_state({"params": {}, "learnt": {}}))
-
-
-@pytest.mark.parametrize("tau", [0.0, -1.0, float("nan"), float("inf"), 1, "1", None])
-def test_a_file_with_a_bad_tau_is_refused(tau):
-    state = SoftmaxRegressor(epochs=1).fit(X_WORDS, Targets(Y_WORDS, KERDOCK))._state()
-    state["learnt"]["tau_"] = tau
-    with pytest.raises(ModelFileError, match="tau"):
-        SoftmaxRegressor._from_state(state)
 
 
 @pytest.mark.parametrize(
@@ -514,13 +375,6 @@ def test_history_can_be_written_as_json():
     [
         ({"l1": -1e-3}, "l1 must be a number of at least 0, not -0.001"),
         ({"prior": np.nan}, "prior must be a number of at least 0, not nan"),
-        ({"averaging": 1.5}, "averaging must be a number from 0 to 1, not 1.5"),
-        ({"averaging": "tail"}, "averaging must be a number from 0 to 1, not 'tail'"),
-        (
-            {"averaging": 0.5, "l1": 0.1},
-            "averaging undoes the zeros of l1: set one of the two to 0",
-        ),
-        ({"learn_tau": "yes"}, "learn_tau must be True or False, not 'yes'"),
         ({"n_sampled": 1}, "n_sampled must be a whole number of at least 2, not 1"),
         (
             {"validation_fraction": 1.0},
@@ -528,7 +382,6 @@ def test_history_can_be_written_as_json():
         ),
         ({"validation_fraction": -0.1}, "validation_fraction must be a number of at least 0"),
         ({"patience": 0}, "patience must be a whole number of at least 1, not 0"),
-        ({"start": "ridge"}, "start must be 'elastic_net' or 'zeros', not 'ridge'"),
     ],
 )
 def test_bad_options(parameters, part):
