@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole._version import __version__
+from locole.baselines import Centroids
 from locole.classifier import LocoleClassifier
-from locole.cli.centroids import Centroids
 from locole.cli.show import size
 from locole.cli.steps import Steps
 from locole.cli.training import model_bytes
 from locole.datasets import Dataset, load_city_names
+from locole.io import outline
 from locole.metrics import accuracy, top_k_accuracy
 from locole.models import load
 from locole.text import TextClassifier, TextFeatures
@@ -138,16 +139,16 @@ def _centroids(
 ) -> dict[str, Any]:
     with steps.run("centroids", "the same with class centroids") as record:
         start = time.perf_counter()
-        baseline = Centroids(X, y_train)
+        baseline = Centroids().fit(X, y_train)
         trained = time.perf_counter()
-        figures = _figures(y_test, baseline.predict_topk(X_test, k=_K))
+        figures = _figures(y_test, baseline.predict_topk(X_test, k=_K)[0])
         done = time.perf_counter()
         record["summary"] = _summary(figures)
     return {
         **figures,
         "train_s": trained - start,
         "predict_s": done - trained,
-        "bytes": baseline.nbytes,
+        "bytes": outline(baseline).n_bytes,
     }
 
 

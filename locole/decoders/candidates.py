@@ -66,7 +66,7 @@ class CandidateDecoder(Decoder):
     name = "candidates"
     exhaustive = False
 
-    def __init__(self, shortlist: int = 16, shifts: int = 8) -> None:
+    def __init__(self, shortlist: int = 16, *, shifts: int = 8) -> None:
         for value in (shortlist, shifts):
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
                 raise LocoleError(

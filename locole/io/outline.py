@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from locole.io.state import kind_of
+from locole.io.strings import pack_strings
 
 __all__ = ["Outline", "all_parts", "outline"]
 
@@ -25,7 +26,7 @@ class Outline(NamedTuple):
     parts: dict[str, Outline]
     """Parts of the part."""
     n_bytes: int
-    """Bytes of its arrays, and of those of its parts."""
+    """Bytes that its arrays and those of its parts take in a file."""
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON has it."""
@@ -47,15 +48,22 @@ def outline(part: Any) -> Outline:
     n_bytes = 0
     for name, value in _flat(part._state()):
         if isinstance(value, np.ndarray):
-            n_bytes += value.nbytes
+            n_bytes += _n_bytes(value)
         elif isinstance(value, sp.csr_array):
             n_bytes += value.data.nbytes + value.indices.nbytes + value.indptr.nbytes
         elif kind_of(value) is not None:
             parts[name] = outline(value)
-        elif _is_plain(value):
+        elif _is_plain(value) and not name.startswith("_"):
             values[name] = value
     n_bytes += sum(inner.n_bytes for inner in parts.values())
     return Outline(type(part).__name__, values, parts, n_bytes)
+
+
+def _n_bytes(array: np.ndarray) -> int:
+    if array.dtype.kind not in "OU":
+        return array.nbytes
+    packed = pack_strings(array)
+    return packed.bytes.nbytes + packed.offsets.nbytes
 
 
 def all_parts(part: Any) -> Iterator[Any]:

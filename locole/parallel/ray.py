@@ -65,7 +65,7 @@ class RayEngine(Engine):
     """
 
     def __init__(
-        self, address: str | None = None, folder: str | None = None, cores: int = 1
+        self, address: str | None = None, *, folder: str | None = None, cores: int = 1
     ) -> None:
         self.address = address
         self.folder = folder

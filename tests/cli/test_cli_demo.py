@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
-import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
-from locole.cli.centroids import Centroids
 from locole.cli.cities import QUERIES, Demo, answer_queries
 from locole.cli.page import render
 from locole.datasets import load_city_names
@@ -140,33 +135,3 @@ def test_a_demonstration_too_small_for_several_scorers(run, tmp_path):
 
 def test_queries_for_cities_that_are_not_there():
     assert answer_queries(None, {"Atlantis"}) == []
-
-
-rows = st.lists(
-    st.tuples(st.sampled_from("abc"), st.lists(st.integers(0, 3), min_size=4, max_size=4)),
-    min_size=1,
-    max_size=12,
-)
-
-
-@given(rows, st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=5))
-def test_centroids_by_brute_force(train, test):
-    y = np.array([label for label, _ in train])
-    X, Z = np.array([row for _, row in train], float), np.array(test, float)
-    baseline = Centroids(sp.csr_matrix(X), y)
-    classes = sorted(set(y))
-    cosines = np.zeros((len(Z), len(classes)))
-    for i, label in enumerate(classes):
-        total = X[y == label].sum(axis=0)
-        if total.any():
-            cosines[:, i] = Z @ (total / np.linalg.norm(total))
-    found = baseline.predict_topk(sp.csr_matrix(Z), k=len(classes))
-    assert baseline.classes_.tolist() == classes
-    assert baseline.nbytes > 0
-    for row, values in zip(found, cosines, strict=True):
-        ordered = [values[classes.index(label)] for label in row]
-        assert np.allclose(ordered, sorted(values, reverse=True), atol=1e-6)
-        assert sorted(row) == classes
-    # Rounding aside the first is the best one.
-    first = [values[classes.index(row[0])] for row, values in zip(found, cosines, strict=True)]
-    assert np.allclose(first, cosines.max(axis=1), atol=1e-6)

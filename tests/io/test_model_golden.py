@@ -16,7 +16,7 @@ import pytest
 from golden_cases import CASES
 
 from locole import load
-from locole.io import FORMAT, read_manifest
+from locole.io import FORMAT, outline, read_manifest
 
 GOLDEN = Path(__file__).parent / "golden"
 # Where two scores are closer, relative to the largest, another processor may order them otherwise.
@@ -80,6 +80,16 @@ def test_a_golden_model_answers_as_ever(number, name):
 @pytest.mark.parametrize(("number", "name"), REFITTED)
 def test_a_model_fitted_again_answers_as_ever(number, name):
     assert_as_ever(number, name, fitted(name))
+
+
+@pytest.mark.parametrize("name", [name for number, name in FILES if number == FORMAT])
+def test_the_sizes_of_its_parts_are_those_of_its_arrays(name):
+    folder = GOLDEN / f"format{FORMAT}" / name
+    n_bytes = sum(entry.nbytes for entry in read_manifest(folder).arrays.values())
+    # An array that is the same in two parts is written once and counts in both.
+    assert n_bytes <= outline(load(folder)).n_bytes < 1.5 * n_bytes
+    if name.startswith("baseline_"):
+        assert outline(load(folder)).n_bytes == n_bytes
 
 
 @pytest.mark.parametrize(("number", "name"), FILES)

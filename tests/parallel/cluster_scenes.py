@@ -196,7 +196,7 @@ def three_nodes() -> dict[str, object]:
             report["sparse"] = is_same(engine, l1=0.05)
             with tempfile.TemporaryDirectory() as folder:
                 files._LARGE_BYTES = 1 << 10
-                report["through_files"] = is_same(RayEngine(made.address, folder))
+                report["through_files"] = is_same(RayEngine(made.address, folder=folder))
                 report["files"] = len(os.listdir(folder))
             here, there = (PPDSparse(engine=e).fit(abs(X), y) for e in ("threads", engine))
             report["ppd_sparse"] = (here.coef_.T != there.coef_.T).nnz == 0 and bool(
