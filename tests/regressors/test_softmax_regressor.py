@@ -37,7 +37,10 @@ def losses(W, X, codes, G, smoothing, offsets=0.0):
 def shortened(rate, X, first):
     """Steps in units of ‖x‖², shorter where the rows of a batch overlap more than 12 times that."""
     unit = np.square(X).sum(axis=1).mean()
-    overlap = np.linalg.eigvalsh(X[first] @ X[first].T)[-1]
+    K = X[first] @ X[first].T
+    # Ten steps of power iteration, which need not have arrived.
+    v = np.linalg.matrix_power(K, 9) @ np.ones(len(K))
+    overlap = np.linalg.norm(K @ v) / max(np.linalg.norm(v), 1e-300)
     return rate / (unit * max(1.0, overlap / unit / 12)) if unit > 0 else rate
 
 
