@@ -123,10 +123,10 @@ class LinearRegressor(TargetRegressor):
         out[:] = self._constant
         if W.dtype == np.float64:
             out += X @ W
-            return out
+            return out[:, : self.n_outputs_]
         if W.shape[1] % WIDTH and not sp.issparse(W):
             out += X @ self._float_weights()  # a direct solution in fewer bits
-            return out
+            return out[:, : self.n_outputs_]
         X = sp.csr_array(X)
         rows = Csr(X.indptr, X.indices, X.data.astype(np.float32, copy=False))
         if sp.issparse(W):

@@ -77,9 +77,9 @@ def test_codes_without_chirps_are_refused_at_once(embedding):
         choose_decoder(embedding, "candidates")
 
 
-@pytest.mark.parametrize("parameters", [{"shortlist": 0}, {"shifts": 0}])
+@pytest.mark.parametrize("parameters", [{"shortlist": 0}, {"shifts": 0}, {"shortlist": 1.5}])
 def test_bad_parameters(parameters):
-    with pytest.raises(LocoleError, match="must be at least 1"):
+    with pytest.raises(LocoleError, match="whole numbers of at least 1"):
         CandidateDecoder(**parameters)
 
 

@@ -23,7 +23,7 @@ from locole.exceptions import LocoleError
 __all__ = ["Finding", "Report", "folder", "run"]
 
 #: Bytes that a case may take beyond what the process had, and seconds it may last.
-MEMORY_BYTES, TIME_S = 1 << 31, 20.0
+MEMORY_BYTES, TIME_S = 1 << 31, 60.0
 #: Cases of one process; a fork costs as much as dozens of cases.
 BATCH = 500
 

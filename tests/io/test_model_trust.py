@@ -128,6 +128,18 @@ def test_softmax_weights_are_whole_vectors(tmp_path):
     refused(forged, tmp_path, "no whole number of vectors")
 
 
+def test_weights_of_more_outputs_than_are_counted(tmp_path):
+    """The rest of them is not passed on to the decoder."""
+    forged = Forgery.of(GOLDEN / "numbers")
+    for name in ("_weights", "_constant"):
+        full = f"model.scorer_.regressors_.regressor.{name}"
+        forged.arrays[full] = np.concatenate([forged.arrays[full]] * 2, axis=-1)
+    forged.write(tmp_path / "m")
+    honest, X = load(GOLDEN / "numbers"), CASES["numbers"].data().questions
+    found = load(tmp_path / "m").decision_function(X)
+    np.testing.assert_array_equal(found, honest.decision_function(X))
+
+
 # --- paths ---
 
 
