@@ -18,7 +18,7 @@ from locole.decoders import Decoder, choose_decoder
 from locole.embeddings import Embedding, make_embedding
 from locole.exceptions import LocoleError, LocoleWarning
 from locole.methods import METHODS, names_of
-from locole.parallel import Engine, Threads, make_engine
+from locole.parallel import Engine, make_engine
 from locole.regressors import (
     ElasticNetRegressor,
     MLPRegressor,
@@ -243,7 +243,7 @@ class Plan(NamedTuple):
     def _with_engine(self, regressor: TargetRegressor) -> TargetRegressor:
         """Regressor that learns where the user says, unless it has an engine of its own."""
         engine, own = make_engine(self.engine), getattr(regressor, "engine", None)
-        if own is None and not isinstance(engine, Threads):
+        if own is None and not engine.shares_memory:
             name = type(getattr(regressor, "regressor", regressor)).__name__
             raise LocoleError(
                 f"{name} learns on one machine only: take 'elastic_net' or 'mlp', or engine='threads'."
