@@ -60,15 +60,15 @@ def test_parts_of_an_ensemble(run, folder):
     found = run("inspect", "ensemble", "--json").json
     choice = locole.load("ensemble").classifier_.choice_
     assert found["choice"] == choice
-    assert list(choice["sources"]) == ["softmax", "profiles", "tuned profiles"]
+    assert list(choice["sources"]) == ["elastic_net", "profiles", "tuned profiles", "factors"]
     scorer = found["parts"]["classifier_"]["scorer_"]
     assert scorer["class"] == "Ensemble"
-    assert scorer["scorers_[0]"]["regressors_[softmax]"]["class"] == "SoftmaxRegressor"
+    assert scorer["scorers_[0]"]["regressors_[elastic_net]"]["class"] == "ElasticNetRegressor"
     assert scorer["scorers_[1]"]["class"] == "ProfileScorer"
     shown = run("inspect", "ensemble").out
     assert re.search(rf"^choice +{re.escape(str(choice))}$", shown, re.MULTILINE)
-    assert " % of 120 validation rows are right (alone: softmax " in shown
-    assert "\n        regressors_[softmax]: SoftmaxRegressor, " in shown
+    assert " % of 120 validation rows are right (alone: elastic net " in shown
+    assert "\n        regressors_[elastic_net]: ElasticNetRegressor, " in shown
 
 
 def test_a_damaged_model_is_bad_input(run, folder):
