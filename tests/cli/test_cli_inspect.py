@@ -61,10 +61,14 @@ def test_parts_of_an_ensemble(run, folder):
     choice = locole.load("ensemble").classifier_.choice_
     assert found["choice"] == choice
     assert list(choice["sources"]) == ["elastic_net", "profiles", "tuned profiles", "factors"]
+    scorers = locole.load("ensemble").classifier_.scorer_.scorers_
     scorer = found["parts"]["classifier_"]["scorer_"]
     assert scorer["class"] == "Ensemble"
-    assert scorer["scorers_[0]"]["regressors_[elastic_net]"]["class"] == "ElasticNetRegressor"
-    assert scorer["scorers_[1]"]["class"] == "ProfileScorer"
+    classes = [scorer[f"scorers_[{i}]"]["class"] for i in range(len(scorers))]
+    assert classes == [type(part).__name__ for part in scorers]
+    regressor = scorer["scorers_[0]"]["regressors_[elastic_net]"]
+    assert regressor["class"] == "ElasticNetRegressor"
+    assert 0 < regressor["bytes"] < scorer["scorers_[0]"]["bytes"] < scorer["bytes"]
     shown = run("inspect", "ensemble").out
     assert re.search(rf"^choice +{re.escape(str(choice))}$", shown, re.MULTILINE)
     assert " % of 120 validation rows are right (alone: elastic net " in shown
