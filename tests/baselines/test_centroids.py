@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from locole.cli.centroids import Centroids as CentroidsOfTheDemonstration
 from problems import words
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -73,13 +72,6 @@ def test_cosines_of_scikit_learn():
     labels, scores = Centroids().fit(X, y).predict_topk(X, k=40)
     np.testing.assert_allclose(scores, np.take_along_axis(expected, labels, 1), atol=1e-5)
     assert Centroids().fit(X, y).score(X, y) == (expected.argmax(axis=1) == y).mean()
-
-
-def test_it_answers_as_the_demonstration_does():
-    X, y = words(n_samples=700)
-    ours = Centroids().fit(X[:500], y[:500])
-    theirs = CentroidsOfTheDemonstration(X[:500].astype(np.float32), y[:500])
-    assert (ours.predict_topk(X[500:], k=3)[0] == theirs.predict_topk(X[500:], k=3)).all()
 
 
 def test_columns_have_unit_length_and_follow_the_labels():
