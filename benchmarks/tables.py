@@ -479,6 +479,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "reading": ("read.json", reading),
     "models": ("models.json", models),
     "parts": ("linear.json", parts),
+    "factors": ("factors.json", parts),
     "network": ("mlp.json", network),
     "recipes": ("experiments/networks.jsonl", recipes),
     "paper_network": ("experiments/paper_network.jsonl", paper_network),
