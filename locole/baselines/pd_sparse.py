@@ -35,7 +35,7 @@ __all__ = ["PDSparse"]
 _FIRST = 256
 # A search takes weights that are renewed so often in a pass.
 _RENEWALS, _FIRST_RENEWALS = 4, 16
-# Fewer rows held out would say nothing, and more would say no more.
+# Fewer validation rows would say nothing, and more would say no more.
 _FEWEST_HELD, _MOST_HELD = 100, 5000
 # Passes over all rows when those held out have joined.
 _LAST_PASSES = 2
@@ -83,7 +83,7 @@ class PDSparse(SparseLinear):
     search_fraction : float
         Part of a row's features that a search looks at, drawn by their size; 1 looks at all.
     validation_fraction : float
-        Part of the rows held out to see when accuracy no longer rises; at most 5,000 rows, none of a
+        Part of the rows set aside to see when accuracy no longer rises; at most 5,000 rows, none of a
         label that has no other, and none if that would be fewer than 100. They join for two last passes.
     patience : int
         Passes without better accuracy on these rows before stopping.
@@ -91,7 +91,7 @@ class PDSparse(SparseLinear):
         Passes at the end without the ℓ1 penalty, over the weights that are not zero by then: what the
         penalty has taken from these is given back. 0 keeps the solution of the problem above.
     random_state : int
-        Seed of the order of rows, of the rows held out and of the draws of searches.
+        Seed of the order of rows, of the validation rows and of the draws of searches.
     n_jobs : int, optional
         Threads for searches and predictions; the answer does not depend on it.
     verbose : int
@@ -102,7 +102,7 @@ class PDSparse(SparseLinear):
     coef_ : CSR array of shape (n_classes, n_features)
     history_ : list of dict
         For each pass the relative duality ``gap``, the dual ``objective`` in the same unit, the mean
-        number of ``active`` rivals of a row, ``accuracy`` on rows held out, if there are any, and
+        number of ``active`` rivals of a row, ``accuracy`` on validation rows, if there are any, and
         ``cpu_s`` since the start.
 
     Examples
@@ -180,7 +180,7 @@ class PDSparse(SparseLinear):
     def _passes(
         self, solver: Ascent, held: NDArray[np.int64], rng: np.random.Generator
     ) -> Iterator[dict[str, float]]:
-        """Learn, first without the rows held out; yield a record of each pass."""
+        """Learn, first without the validation rows; yield a record of each pass."""
         useful = solver.sizes > 0  # an empty row has no say in any weight
         others = useful.copy()
         others[held] = False
@@ -200,7 +200,7 @@ class PDSparse(SparseLinear):
         held: NDArray[np.int64],
         rng: np.random.Generator,
     ) -> Iterator[dict[str, float]]:
-        """Run passes until the gap is small or accuracy on rows held out no longer rises."""
+        """Run passes until the gap is small or accuracy on validation rows no longer rises."""
         watched, best, best_at = solver.X[held], -1.0, 0
         for number in range(self.max_passes):
             record = one_pass(solver, rng.permutation(rows), rng, is_first=number == 0)

@@ -94,7 +94,7 @@ def next_runs(runs: Sequence[Run], records: Records, spec: Spec) -> list[Run]:
         Identity → record of the runs that need no repetition.
     spec : Spec
         Its kind decides: a grid gives all that are left; "dimension" gives for each method and family
-        the next dim while accuracy on rows held out grows, and in the end the chosen dim on the test
+        the next dim while accuracy on validation rows grows, and in the end the chosen dim on the test
         part.
     """
     if spec.kind != "dimension":

@@ -55,7 +55,7 @@ class _FirstOutputs:
 
 
 def choose_l2(problem: Problem, settings: DualSettings) -> Choice:
-    """λ2 with the smallest squared error on rows held out.
+    """λ2 with the smallest squared error on validation rows.
 
     One block of outputs is solved, a few passes each, for λ2 in steps of a factor of 5 from
     0.1·mean‖x‖² towards the smaller error until it rises again; the answer is the minimum of the

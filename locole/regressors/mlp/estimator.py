@@ -113,7 +113,7 @@ class MLPRegressor(TargetRegressor):
         Whether Adamax keeps a second moment for each weight of the first layer or for each feature.
     checkpoint : path, optional
         Folder in which the state of the fit is kept. A fit of the same data with the same settings
-        goes on from there, and ends with the same weights as one that was never interrupted.
+        resumes there, and ends with the same weights as one that was never interrupted.
         `partial_fit` keeps nothing there. Not saved with a model.
     checkpoint_every_s : float
         Seconds between two checkpoints.

@@ -32,7 +32,7 @@ class Fit:
     held : Problem, optional
         Rows that are not learnt, for early stopping.
     patience : int
-        Epochs without a better loss of the rows held out after which learning stops.
+        Epochs without a better loss of the validation rows after which learning stops.
     checkpoints : Checkpoints, optional
         Where the state is kept, by the first process of a group.
 

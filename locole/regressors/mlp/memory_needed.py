@@ -53,7 +53,7 @@ def training_bytes(
     half, row_moment : bool
         Whether the first layer is in half precision, and has one second moment for each feature.
     copy : bool
-        Whether there is a copy of all weights, as with rows held out.
+        Whether there is a copy of all weights, as with validation rows.
 
     Examples
     --------
