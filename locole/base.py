@@ -24,7 +24,14 @@ from locole.atomic import of_one_moment
 from locole.decoders.choose import checked_k
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import SavedEstimator, write_model
-from locole.labels import as_type_of, check_labels, codes_of, extended
+from locole.labels import (
+    LabelSets,
+    as_type_of,
+    check_labels,
+    codes_of,
+    extended,
+    label_sets,
+)
 from locole.parallel.blocks import map_blocks, n_threads
 from locole.samples import Rows, Samples, check_scale, checked_rows, take, tidy
 
@@ -32,6 +39,13 @@ __all__ = ["LabelClassifier"]
 
 # With fewer rows, one for each label may be meant.
 _MANY_ROWS = 100
+# What y may be, for messages.
+_FORMS = {
+    None: "one label for each row",
+    "dense": "an indicator of several labels",
+    "sparse": "an indicator of several labels",
+    "lists": "a list of labels for each row",
+}
 
 
 class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
@@ -44,10 +58,19 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array of shape (n_classes,)
         The labels, sorted.
+    multilabel_ : {"dense", "sparse", "lists"} or None
+        In which form `fit` was given several labels for each row; None for one label each.
     n_features_in_ : int
     """
 
-    _learnt: ClassVar[dict[str, Any]] = {"classes_": np.ndarray}
+    _learnt: ClassVar[dict[str, Any]] = {
+        "classes_": np.ndarray,
+        "multilabel_": (str, type(None)),
+    }
+    #: Whether `fit` takes rows with any number of labels.
+    _takes_several: ClassVar[bool] = False
+    #: How several labels of a row were given: "dense", "sparse", "lists"; None for one label each.
+    multilabel_: str | None = None
 
     #: Rows that `_best` is given at a time.
     _block_rows: ClassVar[int] = 1024
@@ -79,7 +102,9 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         With ``more``, new labels come after those of ``classes_``; otherwise all are sorted.
         """
         n_threads(getattr(self, "n_jobs", None))
-        X, y = self._training_rows(X, y, reset=not more)
+        sets = label_sets(y)
+        self._check_form(sets, more=more)
+        X, y = self._training_rows(X, y, sets, reset=not more)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
@@ -87,16 +112,21 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             y = as_type_of(np.asarray(known), y)
         wanted = y if classes is None else np.append(classes, y)
         known = extended(self.classes_, wanted) if more else self._known_labels(wanted)
-        weight = self._times_class_weight(weight, y, more=more)
         codes = codes_of(y, known)
         if (codes < 0).any():
             missing = str(y[codes < 0][0])
             raise LocoleError(f"the embedding names no vector for class {missing!r}.")
         if known.size < 2:
-            only = str(known[0])
-            raise LocoleError(
-                f"there is only one class, {only!r}: a classifier needs at least two."
+            only = (
+                f"there is only one class, {str(known[0])!r}"
+                if known.size
+                else "no row has a label"
             )
+            raise LocoleError(f"{only}: a classifier needs at least two.")
+        if sets is not None:
+            codes, starts = sets.canonical(codes, known.size)
+            return Samples(X, codes, known.size, weight, starts), known
+        weight = self._times_class_weight(weight, y, more=more)
         if not more and known.size == y.size >= _MANY_ROWS:
             warnings.warn(
                 "every label has only one row: is y a column of ids instead of labels?",
@@ -104,6 +134,26 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
         return Samples(X, codes, known.size, weight), known
+
+    def _check_form(self, sets: LabelSets | None, *, more: bool) -> None:
+        """Note whether rows have one label or several; refuse what the classifier cannot learn."""
+        if sets is not None and not self._takes_several:
+            raise LocoleError(
+                f"y has several labels for a row, which {type(self).__name__} does not learn: keep one "
+                "label for each row, or take LocoleClassifier."
+            )
+        if sets is not None and getattr(self, "class_weight", None) is not None:
+            raise LocoleError(
+                "class_weight is for rows with one label each: give a sample_weight instead."
+            )
+        form = None if sets is None else sets.form
+        if more and not _alike(form, self.multilabel_):
+            raise LocoleError(
+                f"the model has learnt {_FORMS[self.multilabel_]}, and y is {_FORMS[form]}: give y in "
+                "the form of the first fit."
+            )
+        if not more:
+            self.multilabel_ = form
 
     def _times_class_weight(
         self, weight: NDArray | None, y: NDArray, *, more: bool
@@ -126,14 +176,23 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Labels in the order of their codes."""
         return np.unique(y)
 
-    def _training_rows(self, X: Any, y: ArrayLike, *, reset: bool) -> tuple[Any, NDArray]:
-        check_labels(y)
-        if self._takes_any_rows:
+    def _training_rows(
+        self, X: Any, y: ArrayLike, sets: LabelSets | None, *, reset: bool
+    ) -> tuple[Any, NDArray]:
+        """Rows, and the label of each; the different labels if rows have several."""
+        rules: Any = {"accept_sparse": "csr", "dtype": list(self._dtypes), "reset": reset}
+        if sets is not None:
+            if not self._takes_any_rows:
+                X = validate_data(self, X, **rules)
+            _check_lengths(X, sets.n_rows)
+            y = sets.labels if sets.labels.size or reset else self.classes_[:0]
+        elif self._takes_any_rows:
+            check_labels(y)
             y = _matching_labels(X, y)
         else:
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=list(self._dtypes), reset=reset
-            )
+            check_labels(y)
+            X, y = validate_data(self, X, y, **rules)
+        if not self._takes_any_rows:
             check_scale(X, alone=reset)
         with warnings.catch_warnings():
             # Many labels with one row each are what these classifiers are for.
@@ -209,6 +268,8 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     def _check_learnt(self) -> None:
         """Labels must be there; what a subclass adds must fit to them and to ``n_features_in_``."""
+        if self.multilabel_ not in _FORMS:
+            raise ModelFileError("it does not say how many labels a row may have")
         if self.classes_.ndim != 1 or self.classes_.size < 2:
             raise ModelFileError("it has fewer than two labels")
         if getattr(self, "n_features_in_", 0) < 1:
@@ -224,8 +285,18 @@ def _matching_labels(X: Any, y: ArrayLike) -> NDArray:
     """Labels, one for each row of whatever X is."""
     if y is None:
         raise LocoleError("y is missing: give a label for each row of X.")
-    if _num_samples(X) != _num_samples(y):
-        raise LocoleError(f"X has {_num_samples(X)} rows but y has {_num_samples(y)} labels.")
-    if _num_samples(X) == 0:
-        raise LocoleError("there are 0 samples: give at least one row for each of two classes.")
+    _check_lengths(X, _num_samples(y))
     return column_or_1d(y, warn=True)
+
+
+def _check_lengths(X: Any, n_labelled: int) -> None:
+    if _num_samples(X) != n_labelled:
+        raise LocoleError(f"X has {_num_samples(X)} rows but y has {n_labelled} labels.")
+    if n_labelled == 0:
+        raise LocoleError("there are 0 samples: give at least one row for each of two classes.")
+
+
+def _alike(one: str | None, other: str | None) -> bool:
+    """Whether two forms of y mean labels in the same way: indicators do, sparse or not."""
+    matrices = ("dense", "sparse")
+    return one == other or (one in matrices and other in matrices)

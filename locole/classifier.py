@@ -132,6 +132,7 @@ class LocoleClassifier(LabelClassifier):
     _learnt: ClassVar = {**LabelClassifier._learnt, "scorer_": LabelScorer}
     scorer_: LabelScorer
     _unsaved: ClassVar = ("engine", "scorers", "class_weight")
+    _takes_several: ClassVar = True
 
     def __init__(
         self,

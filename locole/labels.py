@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,15 +10,106 @@ from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError
 
-__all__ = ["as_type_of", "check_labels", "codes_of", "extended"]
+__all__ = ["LabelSets", "as_type_of", "check_labels", "codes_of", "extended", "label_sets"]
 
 _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "decimal numbers"}
+# What may hold the labels of a row; a text is one label.
+_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 # Whole numbers up to here are exact as floats.
 _MAX_FLOAT = 2**53
 
 
+class LabelSets(NamedTuple):
+    """Any number of labels for each row: row i has ``labels[codes[starts[i] : starts[i + 1]]]``."""
+
+    labels: NDArray
+    codes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    form: Literal["dense", "sparse", "lists"]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.starts.size - 1
+
+    def canonical(
+        self, codes: NDArray[np.int64], n_classes: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Codes of each row rising and different, and where rows begin, if ``labels`` have these codes.
+
+        Without beginnings every row has one label.
+        """
+        ones = np.ones(self.codes.size, dtype=np.int8)
+        shape = (self.n_rows, n_classes)
+        member = sp.csr_array((ones, codes[self.codes], self.starts.copy()), shape=shape)
+        member.sum_duplicates()
+        starts = member.indptr.astype(np.int64)
+        is_single = bool((np.diff(starts) == 1).all())
+        return member.indices.astype(np.int64), None if is_single else starts
+
+
+def label_sets(y: Any) -> LabelSets | None:
+    """Labels of rows that may have any number of them; None if y is one label for each row.
+
+    Parameters
+    ----------
+    y : sparse matrix, array of two dimensions, or sequence
+        An indicator, with a column for each label and ones at the labels of a row; or a collection of
+        labels (list, tuple, set, array) for each row.
+
+    Examples
+    --------
+    >>> label_sets([["b", "a"], [], ["b"]]).codes
+    array([0, 1, 0])
+    >>> label_sets(np.array([[0, 1], [1, 1]])).starts
+    array([0, 1, 3])
+    >>> label_sets(["b", "a"]) is None
+    True
+    """
+    if sp.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1):
+        return _from_indicator(y)
+    is_list = isinstance(y, list | tuple) or str(getattr(y, "dtype", "")) == "object"
+    if is_list and any(isinstance(row, _COLLECTIONS) for row in y):
+        return _from_collections(y)
+    return None
+
+
+def _from_indicator(y: Any) -> LabelSets:
+    Y = sp.csr_array(y if sp.issparse(y) else np.asarray(y))
+    if Y.dtype.kind not in "biuf" or not np.isin(Y.data, (0, 1)).all():
+        raise LocoleError(
+            "y is a table, but no indicator of several labels: give ones and zeros, with a column for "
+            "each label, or a list of labels for each row."
+        )
+    if not Y.has_canonical_format or not Y.data.all():
+        Y = Y.copy()
+        Y.sum_duplicates()
+        Y.eliminate_zeros()
+    form: Any = "sparse" if sp.issparse(y) else "dense"
+    codes, starts = Y.indices.astype(np.int64), Y.indptr.astype(np.int64)
+    return LabelSets(np.arange(Y.shape[1]), codes, starts, form)
+
+
+def _from_collections(y: Any) -> LabelSets:
+    rows = [list(row) if isinstance(row, _COLLECTIONS) else row for row in y]
+    other = next((row for row in rows if not isinstance(row, list)), None)
+    if other is not None:
+        raise LocoleError(
+            f"y has lists of labels, but also {other!r:.40} alone: put it in a list of its own."
+        )
+    numbers: dict[Any, int] = {}
+    try:
+        codes = [numbers.setdefault(label, len(numbers)) for row in rows for label in row]
+    except TypeError:
+        raise LocoleError("y has lists within lists: give each row one list of labels.") from None
+    labels = list(numbers)
+    check_labels(labels)
+    starts = np.append(0, np.cumsum([len(row) for row in rows]))
+    return LabelSets(np.asarray(labels), np.array(codes, dtype=np.int64), starts, "lists")
+
+
 def check_labels(y: Any) -> None:
-    """Refuse y with several labels for a row, with labels of two types, or that are not exact.
+    """Refuse y with labels of two types, or that are not exact.
 
     Examples
     --------
@@ -27,15 +118,10 @@ def check_labels(y: Any) -> None:
         ...
     locole.exceptions.LocoleError: y has both texts and other labels: give labels of one type.
     """
-    is_table = getattr(y, "ndim", 1) > 1 and y.shape[1] > 1
+    if label_sets(y) is not None:
+        return
     is_list = isinstance(y, list | tuple) or str(getattr(y, "dtype", "")) == "object"
-    types = set(map(type, y)) if is_list and not is_table else set()
-    several = (list, tuple, set, frozenset, dict, np.ndarray)
-    if sp.issparse(y) or is_table or any(issubclass(kind, several) for kind in types):
-        raise LocoleError(
-            "y has several labels for a row, which is not supported yet: keep one label for each row, "
-            "or give each pair of row and label as a row of its own."
-        )
+    types = set(map(type, y)) if is_list else set()
     if len({issubclass(kind, str) for kind in types}) > 1:
         raise LocoleError("y has both texts and other labels: give labels of one type.")
     numbers = np.asarray(y) if types & {float, int} else y

@@ -33,9 +33,13 @@ LARGEST = 1e15
 
 
 class Samples(NamedTuple):
-    """Rows to learn from, the code of each row's label, and how much each row counts.
+    """Rows to learn from, the codes of each row's labels, and how much each row counts.
 
     Codes are 0 … n_classes−1; labels without a row are allowed. Without weights all rows count 1.
+
+    Rows that have one label each, ``codes[i]``, need no ``starts``. Otherwise row i has the labels
+    ``codes[starts[i] : starts[i + 1]]``, rising and different, and may have none. `owners` is the row of
+    each code in both cases.
 
     Examples
     --------
@@ -44,17 +48,32 @@ class Samples(NamedTuple):
     array([0, 1])
     >>> samples.total_weight
     3.0
+    >>> several = Samples(np.eye(3), np.array([1, 0, 1]), 2, starts=np.array([0, 1, 1, 3]))
+    >>> several.owners
+    array([0, 2, 2])
     """
 
     X: Any
     codes: NDArray[np.int64]
     n_classes: int
     weight: NDArray | None = None
+    starts: NDArray[np.int64] | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.codes.size
+        return self.codes.size if self.starts is None else self.starts.size - 1
+
+    @property
+    def n_labels(self) -> NDArray[np.int64]:
+        """Number of labels of each row."""
+        return np.ones(self.n_rows, dtype=np.int64) if self.starts is None else np.diff(self.starts)
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """Row that each of ``codes`` is a label of."""
+        rows = np.arange(self.n_rows)
+        return rows if self.starts is None else np.repeat(rows, self.n_labels)
 
     @property
     def n_positive(self) -> int:
@@ -66,14 +85,54 @@ class Samples(NamedTuple):
         """Sum of the weights, or the number of rows."""
         return float(self.n_rows if self.weight is None else self.weight.sum())
 
+    def has(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.bool_]:
+        """Whether row i, or ``rows[i]``, has each of the labels ``codes[i]``; shape as ``codes``.
+
+        Examples
+        --------
+        >>> several = Samples(np.eye(2), np.array([1, 0, 1]), 2, starts=np.array([0, 1, 3]))
+        >>> several.has(np.array([[0, 1], [0, 1]]))
+        array([[False,  True],
+               [ True,  True]])
+        """
+        rows = np.arange(self.n_rows) if rows is None else rows
+        if self.starts is None:
+            return codes == self.codes[rows, None]
+        if self.codes.size == 0:
+            return np.zeros(codes.shape, dtype=bool)
+        # Pairs of row and label, numbered so that they rise.
+        known = self.owners * self.n_classes + self.codes
+        asked = rows[:, None] * self.n_classes + codes
+        place = np.searchsorted(known, asked).clip(max=known.size - 1)
+        return known[place] == asked
+
     def take(self, rows: NDArray[np.int64]) -> Samples:
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return self._replace(X=take(self.X, rows), codes=self.codes[rows], weight=weight)
+        some = self._replace(X=take(self.X, rows), weight=weight)
+        if self.starts is None:
+            return some._replace(codes=self.codes[rows])
+        first, counts = self.starts[rows], self.n_labels[rows]
+        starts = np.append(0, np.cumsum(counts))
+        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
+        return some._replace(codes=self.codes[places], starts=starts)
 
     def positive(self) -> Samples:
         """Rows with a positive weight."""
         return self if self.weight is None else self.take(np.flatnonzero(self.weight))
+
+    def labelled(self) -> Samples:
+        """Rows with a label."""
+        return self if self.starts is None else self.take(np.flatnonzero(self.n_labels))
+
+    def single(self) -> Samples:
+        """Every label of every row as a row of its own; rows that have one label each as they are."""
+        if self.starts is None:
+            return self
+        weight = None if self.weight is None else self.weight[self.owners]
+        return self._replace(X=take(self.X, self.owners), weight=weight, starts=None)
 
     def split(self, n_validation: int, *, seed: Sequence[int]) -> tuple[Samples, Samples]:
         """Rows to learn from, in their order, and validation rows, in the order they were drawn."""

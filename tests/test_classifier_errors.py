@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from problems import prototypes
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 from locole import LocoleClassifier
-from locole.baselines import Centroids
 from locole.embeddings import Explicit, Kerdock, Nelson
 from locole.exceptions import CapacityError, DimensionError, LocoleError, LocoleWarning
 from locole.regressors import ElasticNetRegressor
-from locole.text import TextClassifier
 
 X, y = prototypes()
 each_regressor = pytest.mark.parametrize("regressor", ["auto", Ridge()], ids=["own", "ridge"])
@@ -43,7 +40,7 @@ def spoilt(value: float) -> np.ndarray:
         (spoilt(np.inf), y, "infinity"),
         (X, np.where(y == 0, np.nan, y), "NaN"),
         (X, y + 0.5, "Unknown label type: continuous"),
-        (X, np.stack([y, y], axis=1), "several labels for a row, which is not supported yet"),
+        (X, np.stack([y, y], axis=1), "no indicator of several labels"),
     ],
     ids=["one", "one str", "empty", "length", "none", "nan", "inf", "nan y", "real y", "2-d y"],
 )
@@ -51,26 +48,6 @@ def spoilt(value: float) -> np.ndarray:
 def test_bad_training_data(regressor, bad_X, bad_y, part):
     with pytest.raises(ValueError, match=part):
         LocoleClassifier(regressor=regressor).fit(bad_X, bad_y)
-
-
-@pytest.mark.parametrize(
-    "several",
-    [
-        sp.csr_array(np.eye(4)),
-        np.eye(4),
-        [["a"], ["a", "b"], ["b"], ["c"]],
-        [{1}, {1, 2}, {2}, set()],
-        [("a", "b"), ("a",), (), ("c",)],
-        np.array([["a"], ["a", "b"], ["b"], ["c"]], dtype=object),
-    ],
-    ids=["sparse", "dense", "lists", "sets", "tuples", "objects"],
-)
-@pytest.mark.parametrize("model", [LocoleClassifier(), Centroids(), TextClassifier()])
-def test_several_labels_for_a_row(model, several):
-    rows = ["a b", "c", "d", "e"] if isinstance(model, TextClassifier) else X[:4]
-    for learn in (model.fit, getattr(model, "partial_fit", model.fit)):
-        with pytest.raises(LocoleError, match=r"several labels for a row, .* a row of its own\.$"):
-            learn(rows, several)
 
 
 @pytest.mark.parametrize(

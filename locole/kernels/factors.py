@@ -44,6 +44,8 @@ class Batches(NamedTuple):
     """Rows of a batch; the last may have fewer."""
     order: NDArray[np.int64]
     codes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    """Row i has the labels ``codes[starts[i] : starts[i + 1]]``, at least one."""
     weights: NDArray[np.float32]
     negatives: NDArray[np.int64]
     """Shape (batches, labels drawn for each)."""
@@ -83,13 +85,14 @@ def label_products(points, labels, codes, out):
 
 
 @inline
-def _competitors(codes, negatives, slots, found):
+def _competitors(rows, codes, starts, negatives, slots, found):
     """Write the labels of a batch, its own first, to ``found``; note their places in ``slots``."""
     n = 0
-    for c in codes:
-        if slots[c] < 0:
-            slots[c], found[n] = n, c
-            n += 1
+    for row in rows:
+        for c in codes[starts[row] : starts[row + 1]]:
+            if slots[c] < 0:
+                slots[c], found[n] = n, c
+                n += 1
     for c in negatives:
         if slots[c] < 0:
             slots[c], found[n] = n, c
@@ -98,21 +101,24 @@ def _competitors(codes, negatives, slots, found):
 
 
 @inline
-def _residuals(logits, width, codes, weights, slots, n, lanes):
-    """From logits to the slopes ``weight · (softmax − one-hot)``; returns the loss.
+def _residuals(logits, width, rows, codes, starts, weights, slots, n, lanes):
+    """From logits to the slopes ``weight · (softmax − target)``; returns the loss.
 
-    Columns from n on are no labels, and get the slope 0. logits : (rows · width,).
+    The target gives the labels of a row the same probability each. Columns from n on are no labels,
+    and get the slope 0. logits : (rows · width,).
     """
     loss = 0.0
-    for i in range(codes.size):
-        start, own = i * width, i * width + slots[codes[i]]
+    for i in range(rows.size):
+        start, own = i * width, codes[starts[rows[i]] : starts[rows[i] + 1]]
+        share = weights[i] / np.float32(own.size)
         logits[start + n : start + width] = -np.inf
         highest = load(logits, start)
         for o in range(start + WIDTH, start + width, WIDTH):
             highest = maximum(highest, load(logits, o))
         store(lanes, 0, highest)
         top = lanes.max()
-        loss -= weights[i] * (logits[own] - top)
+        for c in own:
+            loss -= share * (logits[start + slots[c]] - top)
         mass, shift = zeros(logits), broadcast(top)
         for o in range(start, start + width, WIDTH):
             p = exp(load(logits, o) - shift)
@@ -124,7 +130,8 @@ def _residuals(logits, width, codes, weights, slots, n, lanes):
         factor = broadcast(weights[i] / total)
         for o in range(start, start + width, WIDTH):
             store(logits, o, factor * load(logits, o))
-        logits[own] -= weights[i]
+        for c in own:
+            logits[start + slots[c]] -= share
     return loss
 
 
@@ -157,21 +164,26 @@ def descend(indptr, indices, data, batches, factors, slots):
     of −1, work. Returns the sum of the losses.
     """
     size, dim = batches.size, factors.labels.shape[1]
-    room = np.empty(size + batches.negatives.shape[1], dtype=np.int64)
+    most = 0
+    for i in range(batches.starts.size - 1):
+        most = max(most, batches.starts[i + 1] - batches.starts[i])
+    room = np.empty(min(size * most, slots.size) + batches.negatives.shape[1], dtype=np.int64)
     points = np.empty((size, dim), dtype=np.float32)
     features, labels = factors.features.reshape(-1), factors.labels.reshape(-1)
     lanes = np.empty(WIDTH, dtype=np.float32)
     loss = 0.0
     for b in range(batches.rates.size):
         rows = batches.order[b * size : (b + 1) * size]
-        codes, weights, rate = batches.codes[rows], batches.weights[rows], batches.rates[b]
-        found = room[: _competitors(codes, batches.negatives[b], slots, room)]
+        codes, starts = batches.codes, batches.starts
+        weights, rate = batches.weights[rows], batches.rates[b]
+        found = room[: _competitors(rows, codes, starts, batches.negatives[b], slots, room)]
         project(indptr, indices, data, rows, features, dim, points.reshape(-1))
         width = -(-found.size // WIDTH) * WIDTH
         U, V = points[: rows.size], np.zeros((width, dim), dtype=np.float32)
         V[: found.size] = factors.labels[found]
         slopes = np.dot(U, V.T)
-        loss += _residuals(slopes.reshape(-1), width, codes, weights, slots, found.size, lanes)
+        loss += _residuals(slopes.reshape(-1), width, rows, codes, starts, weights, slots,
+                           found.size, lanes)  # fmt: skip
         row_slopes, label_slopes = np.dot(slopes, V), np.dot(slopes.T, U)
         for j in range(found.size):
             slots[found[j]] = -1

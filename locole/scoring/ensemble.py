@@ -295,7 +295,7 @@ class _Trial(NamedTuple):
         parts = map_blocks(candidates, validation.n_rows, block=_BLOCK_ROWS, n_jobs=n_jobs)
         codes, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         names = [name for scorer in scorers for name in scorer.sources]
-        right = codes == validation.codes[:, None]
+        right = validation.has(codes)
         return cls(validation, names, codes, scores, right, ~_repeated(codes))
 
     def weights(self, use: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
@@ -346,8 +346,8 @@ class _Trial(NamedTuple):
             np.take_along_axis(table, best, 1)
             for table in (total, self.codes, self.right, self.valid)
         )
-        known = train.take(np.flatnonzero(np.isin(train.codes, codes)))
-        nearest = NearestScorer().fit(known)
+        known = train.owners[np.isin(train.codes, codes)]
+        nearest = NearestScorer().fit(train.take(np.unique(known)))
 
         def similarity(part: slice) -> NDArray:
             return nearest.similarity(self.validation.X[part], codes[part])

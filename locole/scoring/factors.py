@@ -41,10 +41,10 @@ class FactorScorer(LabelScorer):
     .. math:: s_i(x) = \Big\langle \sum_f x_f e_f, v_i \Big\rangle
 
     Both kinds of vectors are learnt by AdaGrad on the cross-entropy of a row's label among the labels
-    of its batch and 512 drawn ones. Because labels share the features' vectors, what is learnt from one
-    label serves the others: that two features mean the same (spellings of a syllable in two scripts,
-    synonyms) is told by any label that has both. A model with weights of its own for each label cannot
-    see that.
+    of its batch and 512 drawn ones; several labels of a row are equally probable. Because labels share
+    the features' vectors, what is learnt from one label serves the others: that two features mean the
+    same (spellings of a syllable in two scripts, synonyms) is told by any label that has both. A model
+    with weights of its own for each label cannot see that.
 
     Blocks of 64 dimensions are learnt independently, from other random numbers and with other negatives,
     so their sum is an ensemble, they are learnt in parallel, and the answer does not depend on the
@@ -143,7 +143,7 @@ class FactorScorer(LabelScorer):
 
     def _learn(self, samples: Samples, starts: list[Factors], rates: NDArray) -> None:
         """Let every block of dimensions descend; ``rates`` are those at the ends of the epochs."""
-        samples = samples.positive()
+        samples = samples.positive().labelled()
         X = sp.csr_array(samples.X, dtype=np.float32)
         weights = np.ones(samples.n_rows) if samples.weight is None else samples.weight
         weights = (weights / weights.mean()).astype(np.float32)
@@ -240,6 +240,7 @@ def _batches(
         _BATCH,
         rng.permutation(samples.n_rows),
         samples.codes,
+        np.arange(samples.n_rows + 1) if samples.starts is None else samples.starts,
         weights,
         rng.integers(samples.n_classes, size=(n_batches, n_negatives)),
         np.linspace(first, last, n_batches, endpoint=False, dtype=np.float32),

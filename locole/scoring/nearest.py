@@ -90,8 +90,8 @@ class NearestScorer(LabelScorer):
         return self.partial_fit(samples)
 
     def partial_fit(self, samples: Samples) -> Self:
-        """Keep more rows, which may have more labels."""
-        samples = samples.positive()
+        """Keep more rows, which may have more labels; one with several labels is kept for each."""
+        samples = samples.positive().single()
         X = sp.csr_array(samples.X)
         known = np.repeat(np.arange(self.n_classes), np.diff(self.starts_))
         codes = np.concatenate([known, samples.codes])

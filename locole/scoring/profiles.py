@@ -70,7 +70,8 @@ class ProfileScorer(LabelScorer):
     AdaGrad with falling rate over up to 100,000 rows, on the cross-entropy of a row's label among the 16
     labels that score best by features that are not common. Rows are scored leave-one-out: a row's own
     part is taken out of its label's sums first. Labels with a single row have nothing left to be
-    recognised by, and take no part.
+    recognised by, and take no part. A row with several labels is met once for each of them, with the
+    others left out.
 
     In an ensemble, scores with β = 1 (source "profiles") and with the learnt β ("tuned profiles") have a
     weight each. Because scores are linear in β, their sum is one profile again.
@@ -158,14 +159,14 @@ class ProfileScorer(LabelScorer):
         return self
 
     def _add(self, samples: Samples) -> None:
-        X, codes = sp.csr_array(samples.X), samples.codes
+        X = sp.csr_array(samples.X)
         if X.data.size and X.data.min() < 0:
             raise LocoleError(
                 "label profiles need features that are not negative: fit again with all the data."
             )
-        ones = np.ones(codes.size) if samples.weight is None else samples.weight
-        shape = (samples.n_classes, codes.size)
-        member = sp.csr_array((ones.astype(np.float32), (codes, np.arange(codes.size))), shape)
+        weight = np.ones(samples.n_rows) if samples.weight is None else samples.weight
+        owners, shape = samples.owners, (samples.n_classes, samples.n_rows)
+        member = sp.csr_array((weight[owners].astype(np.float32), (samples.codes, owners)), shape)
         sums = sp.csr_array((member @ sp.csr_array(X, dtype=np.float32)).T)
         old = self.sums_.copy()
         old.resize(sums.shape)
@@ -178,23 +179,29 @@ class ProfileScorer(LabelScorer):
         self.__dict__.pop("_odds", None)
 
     def _tune(self, samples: Samples) -> None:
-        codes = samples.codes
-        weight = np.ones(codes.size) if samples.weight is None else samples.weight
-        counts = np.bincount(codes, weights=weight > 0)
+        codes, owners = samples.codes, samples.owners
+        weight = np.ones(samples.n_rows) if samples.weight is None else samples.weight
+        counts = np.bincount(codes, weights=weight[owners] > 0)
         order = np.random.default_rng([self.random_state, codes.size, 2]).permutation(codes.size)
-        rows = order[(counts[codes[order]] > 1) & (weight[order] > 0)][:_TUNE_ROWS]
-        if rows.size == 0:
+        # A row with several labels is met once for each of them.
+        pairs = order[(counts[codes[order]] > 1) & (weight[owners[order]] > 0)][:_TUNE_ROWS]
+        if pairs.size == 0:
             return
+        rows, codes = owners[pairs], codes[pairs]
         X = sp.csr_array(sp.csr_array(samples.X)[rows], dtype=np.float32)
-        evidence = _Evidence(self, X, codes[rows], weight[rows].astype(np.float32))
+        evidence = _Evidence(self, X, codes, weight[rows].astype(np.float32))
         rates = np.linspace(_RATE, 0, rows.size, endpoint=False, dtype=np.float32)
         squares = np.ones_like(self.feature_weights_)
         tuned = np.ones_like(self.feature_weights_)
         parts = slices(rows.size, _BLOCK_ROWS)
         for part in track(parts, "weights of features") if self.verbose else parts:
             for some, found, said in evidence.gather(part, n_jobs=self.n_jobs):
+                mine = codes[some]
+                # Labels that a row has as well are no rivals; the kernel passes over its own.
+                if samples.starts is not None:
+                    found = np.where(samples.has(found, rows[some]), mine[:, None], found)
                 tune_features(
-                    X.indptr[some.start : some.stop + 1], X.indices, codes[rows[some]], found, said,
+                    X.indptr[some.start : some.stop + 1], X.indices, mine, found, said,
                     np.float32(_SCALE), rates[some],
                     np.empty(said.shape[1], dtype=np.float32), tuned, squares,
                 )  # fmt: skip

@@ -45,6 +45,9 @@ class VectorScorer(LabelScorer):
     with regressors f_r, fitted to the same label vectors g, and weights w_r. Because scores are linear
     in the point, a weighted sum of regressors is decoded once. D weighs the features.
 
+    The target of a row with several labels is the sum of their vectors, so that s_i estimates the
+    probability that label i is one of them.
+
     A row that the regressors map to exactly zero has told them nothing; it is scored by the mean target
     ``prior_point_``, so by how frequent the labels are.
 
@@ -152,12 +155,16 @@ class VectorScorer(LabelScorer):
                     "points of several regressors can be added for the same label vectors only: take "
                     "embedding_rate=0 for each of them."
                 )
+            if samples.starts is not None:
+                raise LocoleError(
+                    "label vectors are learnt from rows with one label each: take embedding_rate=0."
+                )
             # Where the vectors start from; no decoder may count on their structure.
             embedding = Explicit(embedding.real_block(0, samples.n_classes))
         self.decoder_ = choose_decoder(embedding, self.decoder)
         self.feature_weights_ = self._weights_of_features(before)
         X = weigh_features(samples.X, self.feature_weights_)
-        targets = Targets(samples.codes, embedding)
+        targets = _targets(samples, embedding)
         self.regressors_ = {
             # A clone would have a copy of its engine, which is not the one that is running.
             name: copy.copy(regressor).fit(X, targets, sample_weight=samples.weight)
@@ -165,7 +172,7 @@ class VectorScorer(LabelScorer):
         }
         self.weights_ = [1.0] * len(regressors)
         self.embedding_ = self._learnt_embedding(embedding)
-        self.prior_point_ = Targets(samples.codes, self.embedding_).mean(samples.weight)
+        self.prior_point_ = _targets(samples, self.embedding_).mean(samples.weight)
         self.weight_seen_ = samples.total_weight
         self._measure_recall(samples.X)
         return self
@@ -177,7 +184,7 @@ class VectorScorer(LabelScorer):
                 name = type(regressor).__name__
                 raise LocoleError(f"{name} cannot learn more rows: fit again with all the data.")
         embedding = self.embedding_.resized(samples.n_classes)
-        targets = Targets(samples.codes, embedding)
+        targets = _targets(samples, embedding)
         X = weigh_features(samples.X, self.feature_weights_)
         regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
         for regressor, weight in zip(regressors.values(), self.weights_, strict=True):
@@ -187,7 +194,7 @@ class VectorScorer(LabelScorer):
         self.embedding_ = self._learnt_embedding(embedding)
         added = samples.total_weight
         share = added / (self.weight_seen_ + added)
-        mean = Targets(samples.codes, self.embedding_).mean(samples.weight)
+        mean = _targets(samples, self.embedding_).mean(samples.weight)
         self.prior_point_ = (1 - share) * self.prior_point_ + share * mean
         self.weight_seen_ += added
         self._measure_recall(samples.X)
@@ -325,6 +332,10 @@ class VectorScorer(LabelScorer):
         )
         if not fits:
             raise ModelFileError("its embedding, regressors and decoder do not fit together")
+
+
+def _targets(samples: Samples, embedding: Embedding) -> Targets:
+    return Targets(samples.codes, embedding, starts=samples.starts)
 
 
 def _products(embedding: Embedding, Z: NDArray, codes: Codes) -> NDArray[np.float64]:

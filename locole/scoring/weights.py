@@ -25,14 +25,15 @@ def fit_weights(
 ) -> NDArray[np.float64]:
     """Non-negative weights under which the right candidates are most likely.
 
-    Minimises the mean of ``−log softmax(scores @ weights)[right]`` over the rows that have their label
-    among the candidates, a convex problem. The weighted scores are then calibrated logits.
+    Minimises the mean of ``−log softmax(scores @ weights)[right]`` over the rows that have a label
+    among the candidates, a convex problem; of several right ones each has the same part in its row. The
+    weighted scores are then calibrated logits.
 
     Parameters
     ----------
     scores : array of shape (rows, candidates, sources)
     right, valid : arrays of shape (rows, candidates)
-        Which candidate is the label; which count at all.
+        Which candidates are labels of the row; which count at all.
     sample_weight : array of shape (rows,), optional
     signed : int
         How many sources, the last, may have negative weights. They have a slight penalty, because there
@@ -59,14 +60,15 @@ def fit_weights(
     spread = np.where(silent, np.inf, spread)
     flat = (scores / spread).reshape(-1, spread.size)
     penalty = np.repeat([0.0, _PENALTY], [sure, signed])
+    target = _spread(right)
 
     def objective(weights: NDArray) -> tuple[float, NDArray]:
         logits = np.where(valid, (flat @ weights).reshape(valid.shape), -np.inf)
         logits -= logits.max(axis=1, keepdims=True)
         odds = np.exp(logits)
         p = odds / odds.sum(axis=1, keepdims=True)
-        loss = -share @ np.log(np.maximum(p[right], 1e-300))
-        slope = (share[:, None] * (p - right)).ravel() @ flat
+        loss = -(share[:, None] * target)[right] @ np.log(np.maximum(p[right], 1e-300))
+        slope = (share[:, None] * (p - target)).ravel() @ flat
         return loss + penalty @ weights**2 / 2, slope + penalty * weights
 
     start = np.repeat([0.5, 0.0], [sure, signed])
@@ -90,7 +92,9 @@ def mean_loss(
     valid: NDArray[np.bool_],
     sample_weight: NDArray | None = None,
 ) -> float:
-    """Mean of ``−log softmax(total)[right]`` over the rows that have their label among the candidates.
+    """Mean of ``−log softmax(total)[right]`` over the rows that have a label among the candidates.
+
+    Of several right candidates each has the same part in its row.
 
     Examples
     --------
@@ -102,5 +106,12 @@ def mean_loss(
     if not use.any():
         return 0.0
     logits = np.where(valid, total, -np.inf)[use]
-    losses = logsumexp(logits, axis=1) - logits[(right & valid)[use]]
+    target = _spread((right & valid)[use])
+    aim = np.multiply(logits, target, where=target > 0, out=np.zeros_like(target)).sum(axis=1)
+    losses = logsumexp(logits, axis=1) - aim
     return float(np.average(losses, weights=None if sample_weight is None else sample_weight[use]))
+
+
+def _spread(right: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Probability of each candidate, if the right ones of a row are equally probable."""
+    return right / right.sum(axis=1, keepdims=True)

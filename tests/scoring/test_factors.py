@@ -47,25 +47,32 @@ def problem(*, n_rows=90, n_features=12, n_classes=7, seed=0):
     return Samples(sp.csr_array(X), rng.integers(0, n_classes, n_rows), n_classes)
 
 
-def test_a_step_is_the_formulas():
+@pytest.mark.parametrize("starts", [[0, 1, 2, 3, 4, 5], [0, 2, 3, 6, 7, 9]], ids=["one", "several"])
+def test_a_step_is_the_formulas(starts):
     rng = np.random.default_rng(1)
     samples = problem(n_rows=5)
+    starts = np.array(starts)
+    codes = np.concatenate([rng.choice(7, n, replace=False) for n in np.diff(starts)])
     E, V = (rng.standard_normal((n, 16)).astype(np.float32) / 4 for n in (12, 7))
     squares = rng.random(12, dtype=np.float32) + 1, rng.random(7, dtype=np.float32) + 1
     weight, negatives = rng.random(5, dtype=np.float32) + 0.5, np.array([[6, 0, 6]])
     factors = Factors(E.copy(), V.copy(), squares[0].copy(), squares[1].copy())
     order, rate = np.array([3, 1, 4, 0, 2]), np.array([0.3], dtype=np.float32)
-    X, codes = samples.X, samples.codes
+    X = samples.X
     slots = np.full(7, -1)
-    batches = Batches(5, order, codes, weight, negatives, rate)
+    batches = Batches(5, order, codes, starts, weight, negatives, rate)
     loss = descend(X.indptr, X.indices, X.data, batches, factors, slots)
 
     there = np.unique(np.append(codes, negatives))
     dense = X.toarray().astype(np.float64)
     p = np.zeros((5, 7))
     p[:, there] = softmax(dense @ E @ V[there].T, axis=1)
-    assert loss == pytest.approx(-(weight * np.log(p[np.arange(5), codes])).sum(), rel=1e-5)
-    G = weight[:, None] * (p - np.eye(7)[codes])
+    target = np.zeros((5, 7))
+    for i, own in enumerate(np.split(codes, starts[1:-1])):
+        target[i, own] = 1 / own.size
+    logs = np.log(p, where=p > 0, out=np.zeros_like(p))
+    assert loss == pytest.approx(-(weight * (target * logs).sum(axis=1)).sum(), rel=1e-5)
+    G = weight[:, None] * (p - target)
     slopes = G.T @ dense @ E
     sums = squares[1] + (slopes**2).mean(axis=1)
     np.testing.assert_allclose(factors.label_squares, sums, rtol=1e-5)

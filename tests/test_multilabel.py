@@ -1,0 +1,249 @@
+"""Several labels for a row: forms of Y, what is learnt from them, and that one label each is y."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from same import assert_same_bits
+
+from locole import LocoleClassifier, load
+from locole.baselines import PDSparse
+from locole.embeddings import Kerdock, OneHot
+from locole.exceptions import LocoleError
+from locole.samples import Rows, Samples
+from locole.scoring import FactorScorer, NearestScorer, ProfileScorer
+from locole.targets import Targets
+from locole.text import TextClassifier
+
+
+def word_sets(n_rows=1200, n_labels=40, n_features=300, seed=0):
+    """Rows with up to three labels, of which every one adds words of its own; some rows have none."""
+    own = np.random.default_rng(9).integers(0, n_features, (n_labels, 4))
+    rng = np.random.default_rng(seed)
+    sets = [np.sort(rng.choice(n_labels, rng.integers(0, 4), replace=False)) for _ in range(n_rows)]
+    X = np.zeros((n_rows, n_features), dtype=np.float32)
+    for row, labels in zip(X, sets, strict=True):
+        row[own[labels].ravel()] += 1
+        row[rng.integers(0, n_features, 3)] += 1
+    return sp.csr_array(X), sets
+
+
+def indicator(sets, n_labels):
+    Y = np.zeros((len(sets), n_labels), dtype=int)
+    for row, labels in zip(Y, sets, strict=True):
+        row[labels] = 1
+    return Y
+
+
+X, SETS = word_sets()
+Y = indicator(SETS, 40)
+NAMES = np.array([f"label {i:02d}" for i in range(40)])
+TEST, TEST_SETS = word_sets(seed=1)
+
+
+def several(rows=slice(None)):
+    some = SETS[rows]
+    starts = np.append(0, np.cumsum([len(labels) for labels in some]))
+    return Samples(X[rows], np.concatenate(some), 40, starts=starts)
+
+
+def share_found(codes):
+    """How many of a test row's labels, n of them, are among its first n answers."""
+    pairs = zip(codes, TEST_SETS, strict=True)
+    return np.mean([np.isin(own, row[: own.size]).mean() for row, own in pairs if own.size])
+
+
+# --- samples and targets ---
+
+
+def test_samples_are_taken_as_lists_are():
+    samples, rows = several(), np.array([7, 3, 3, 1100])
+    taken = samples.take(rows)
+    assert [labels.tolist() for labels in np.split(taken.codes, taken.starts[1:-1])] == [
+        SETS[row].tolist() for row in rows
+    ]
+    assert (X[rows] != taken.X).nnz == 0
+    assert taken.n_labels.tolist() == [len(SETS[row]) for row in rows]
+
+
+def test_samples_know_their_labels():
+    asked = np.tile(np.arange(40), (len(SETS), 1))
+    assert np.array_equal(several().has(asked), Y.astype(bool))
+    assert np.array_equal(several().has(asked[:2], np.array([9, 4])), Y[[9, 4]].astype(bool))
+    none = Samples(X[:2], np.empty(0, np.int64), 40, starts=np.zeros(3, np.int64))
+    assert not none.has(asked[:2]).any()
+
+
+def test_every_label_as_a_row_of_its_own():
+    samples = several()._replace(weight=np.arange(len(SETS), dtype=float))
+    single = samples.single()
+    pairs = [(row, label) for row, labels in enumerate(SETS) for label in labels]
+    assert list(zip(samples.owners, single.codes, strict=True)) == pairs
+    assert single.weight.tolist() == [row for row, _ in pairs]
+    assert single.n_rows == len(pairs)
+    assert samples.labelled().n_rows == sum(len(labels) > 0 for labels in SETS)
+
+
+@pytest.mark.parametrize("embedding", [OneHot(40, dim=40), Kerdock(40, dim=64)])
+def test_targets_are_sums_of_label_vectors(embedding):
+    samples = several()
+    targets = Targets(samples.codes, embedding, starts=samples.starts)
+    expected = Y @ embedding.real_block(0, 40)
+    np.testing.assert_allclose(targets.rows(slice(None)), expected, atol=1e-6)
+    table = np.hstack([targets.table(0, 30), targets.table(30, embedding.real_dim)])
+    np.testing.assert_allclose(table[targets.codes], expected, atol=1e-6)
+    some = targets.take(np.array([5, 2]))
+    np.testing.assert_allclose(some.rows(np.array([1])), expected[[2]], atol=1e-6)
+    weight = np.random.default_rng(0).random(len(SETS))
+    np.testing.assert_allclose(
+        targets.mean(weight), weight @ expected / weight.sum(), rtol=1e-5, atol=1e-8
+    )
+    assert len(table) == len({tuple(labels) for labels in SETS})
+
+
+# --- scorers ---
+
+
+def test_profiles_count_every_label_of_a_row():
+    scorer = ProfileScorer(tune=False).fit(several())
+    expected = X.T @ sp.csr_array(Y.astype(np.float32))
+    np.testing.assert_allclose(scorer.sums_.toarray(), expected.toarray(), rtol=1e-6)
+
+
+def test_the_nearest_row_of_each_label():
+    found = NearestScorer().fit(several()).similarity(TEST[:20], np.tile(np.arange(40), (20, 1)))
+    lengths = [np.sqrt(A.multiply(A).sum(axis=1)) for A in (TEST[:20], X)]
+    cosines = (TEST[:20] @ X.T).toarray() / np.outer(*lengths)
+    expected = np.stack([cosines[:, Y[:, label] == 1].max(axis=1) for label in range(40)], axis=1)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("scorer", [ProfileScorer(), FactorScorer(n_blocks=1, epochs=10)])
+def test_scorers_put_the_labels_of_a_row_first(scorer):
+    codes, _ = scorer.fit(several()).candidates(Rows(TEST), 3)
+    assert share_found(codes) > 0.8
+
+
+# --- forms of Y ---
+
+FORMS = {
+    "dense": Y,
+    "bools": Y.astype(bool),
+    "floats": Y.astype(float),
+    "sparse": sp.csr_matrix(Y),
+    "coo": sp.coo_array(Y),
+    "lists": [labels.tolist() for labels in SETS],
+    "tuples": tuple(tuple(labels.tolist()) for labels in SETS),
+    "sets": [set(labels.tolist()) for labels in SETS],
+    "arrays": list(SETS),
+    "objects": np.array([labels.tolist() for labels in SETS], dtype=object),
+    "twice, turned": [[*labels[::-1].tolist(), *labels.tolist()] for labels in SETS],
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return LocoleClassifier().fit(X, Y)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_of_y_are_one(model, form):
+    other = LocoleClassifier().fit(X, FORMS[form])
+    assert_same_bits(other.predict_topk(TEST, k=40), model.predict_topk(TEST, k=40))
+    assert_same_bits(other.classes_, model.classes_)
+
+
+def test_labels_may_be_texts(model):
+    named = LocoleClassifier().fit(X, [NAMES[labels].tolist() for labels in SETS])
+    assert np.array_equal(named.classes_, NAMES)
+    labels, scores = named.predict_topk(TEST, k=3)
+    codes, expected = model.predict_topk(TEST, k=3)
+    assert np.array_equal(labels, NAMES[codes])
+    assert_same_bits(scores, expected)
+
+
+def test_labels_of_rows_are_found(model):
+    assert share_found(model.predict_topk(TEST, k=3)[0]) > 0.9
+
+
+@pytest.mark.parametrize("options", [{}, {"regressor": "elastic_net"}, {"nearest": True}])
+@pytest.mark.parametrize("rows", [600, 1200])
+def test_one_label_in_each_row_is_y(options, rows):
+    if options.get("nearest") and rows < 1000:
+        return
+    y = np.random.default_rng(2).integers(0, 40, rows)
+    rows_of = sp.csr_array(X[:rows])
+    weight = np.random.default_rng(3).random(rows)
+    plain = LocoleClassifier(**options).fit(rows_of, y, sample_weight=weight)
+    for form in ([[label] for label in y], sp.csr_array(np.eye(40, dtype=int)[y])):
+        other = LocoleClassifier(**options).fit(rows_of, form, sample_weight=weight)
+        assert_same_bits(other.predict_topk(TEST, k=40), plain.predict_topk(TEST, k=40))
+
+
+def test_threads_and_files_change_no_bit(model, tmp_path):
+    threaded = LocoleClassifier(n_jobs=3).fit(X, Y)
+    assert_same_bits(threaded.predict_topk(TEST, k=40), model.predict_topk(TEST, k=40))
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.multilabel_ == "dense"
+    assert_same_bits(loaded.predict_topk(TEST, k=4), model.predict_topk(TEST, k=4))
+
+
+def test_new_labels_arrive():
+    lists = [NAMES[labels[labels < 30]].tolist() for labels in SETS]
+    model = LocoleClassifier("kerdock").fit(X, lists)
+    assert model.classes_.size == 30
+    model.partial_fit(X, [NAMES[labels].tolist() for labels in SETS])
+    assert np.array_equal(model.classes_, NAMES)
+    answers = model.predict_topk(TEST, k=3)[0]
+    assert share_found(np.searchsorted(NAMES, answers)) > 0.8
+
+
+def test_texts_with_several_labels():
+    texts = ["it purrs and swims", "it barks", "it swims", "it purrs"] * 10
+    sets = [["cat", "fish"], ["dog"], ["fish"], ["cat"]] * 10
+    labels, _ = TextClassifier().fit(texts, sets).predict_topk(["purrs and swims"], k=2)
+    assert sorted(labels[0]) == ["cat", "fish"]
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("bad", "part"),
+    [
+        (2 * Y, "no indicator of several labels"),
+        (Y[:-1], r"X has 1200 rows but y has 1199"),
+        ([*FORMS["lists"][:-1], 3], "lists of labels, but also 3 alone"),
+        ([*FORMS["lists"][:-1], [[3]]], "lists within lists"),
+        ([*FORMS["lists"][:-1], ["a"]], "both texts and other labels"),
+        ([[] for _ in SETS], "no row has a label: a classifier needs at least two"),
+        ([[1] for _ in SETS], "only one class, '1'"),
+        ([[0.5], [1.5]] * 600, "Unknown label type"),
+    ],
+)
+def test_what_is_refused(bad, part):
+    with pytest.raises(ValueError, match=part):
+        LocoleClassifier().fit(X, bad)
+
+
+def test_forms_are_not_mixed(model):
+    with pytest.raises(
+        LocoleError, match=r"has learnt an indicator .* y is one label for each row"
+    ):
+        model.partial_fit(X, np.arange(len(SETS)) % 40)
+    with pytest.raises(LocoleError, match=r"has learnt an indicator .* y is a list of labels"):
+        model.partial_fit(X, FORMS["lists"])
+    single = LocoleClassifier(regressor="elastic_net").fit(X, np.arange(len(SETS)) % 40)
+    with pytest.raises(
+        LocoleError, match=r"has learnt one label for each row, and y is an indicator"
+    ):
+        single.partial_fit(X, Y)
+
+
+def test_weights_of_labels_are_for_one_label_each():
+    with pytest.raises(LocoleError, match="class_weight is for rows with one label each"):
+        LocoleClassifier(class_weight="balanced").fit(X, Y)
+    with pytest.raises(LocoleError, match="which PDSparse does not learn"):
+        PDSparse().fit(X, Y)
