@@ -21,6 +21,7 @@ __all__ = [
     "FRACTION",
     "NOT_NEGATIVE",
     "N_JOBS",
+    "PASSES",
     "POSITIVE",
     "SEED",
     "SWITCH",
@@ -52,6 +53,8 @@ def has(*methods: str) -> Constraints:
 
 
 COUNT = at_least(1)
+#: Passes over the rows. A model's file has them too, and must not decide that `partial_fit` never ends.
+PASSES = at_least(1, 10_000)
 NOT_NEGATIVE: Constraints = [Interval(Real, 0, np.inf, closed="left")]
 POSITIVE: Constraints = [Interval(Real, 0, np.inf, closed="neither")]
 FRACTION: Constraints = [Interval(Real, 0, 1, closed="left")]

@@ -17,7 +17,7 @@ from locole.kernels.annexml import LANES, fill_embeddings, fill_votes, find_near
 from locole.kernels.csr import Csr
 from locole.kernels.simd import padded_width
 from locole.parallel.blocks import map_blocks
-from locole.parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
+from locole.parameters import COUNT, N_JOBS, NOT_NEGATIVE, PASSES, POSITIVE, SEED, VERBOSE
 from locole.sparse_rows import unit_rows
 
 __all__ = ["AnnexML"]
@@ -114,8 +114,8 @@ class AnnexML(Baseline):
         "dim": COUNT,
         "n_parts": [None, *COUNT],
         "n_neighbors": COUNT,
-        "epochs": COUNT,
-        "partition_epochs": COUNT,
+        "epochs": PASSES,
+        "partition_epochs": PASSES,
         "learning_rate": POSITIVE,
         "gamma": POSITIVE,
         "balance": NOT_NEGATIVE,

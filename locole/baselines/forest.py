@@ -24,7 +24,7 @@ from locole.io.trust import check_indices, check_pointers
 from locole.kernels.csr import Csr
 from locole.kernels.label_tree import Forest, search_trees
 from locole.parallel.blocks import map_blocks, n_threads
-from locole.parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE, one_of
+from locole.parameters import COUNT, N_JOBS, NOT_NEGATIVE, PASSES, POSITIVE, SEED, VERBOSE, one_of
 from locole.sparse_rows import unit_rows, with_constant
 
 __all__ = ["Engine", "LabelTrees"]
@@ -57,7 +57,7 @@ class LabelTrees(Baseline):
         "beam": COUNT,
         "C": POSITIVE,
         "threshold": NOT_NEGATIVE,
-        "epochs": COUNT,
+        "epochs": PASSES,
         "tol": NOT_NEGATIVE,
         "engine": one_of(*get_args(Engine)),
         "random_state": SEED,

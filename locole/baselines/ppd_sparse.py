@@ -21,7 +21,7 @@ from locole.kernels.ppd_sparse import (
 )
 from locole.parallel import Engine, in_order, make_engine, read_only
 from locole.parallel.blocks import slices
-from locole.parameters import COUNT, ENGINE, N_JOBS, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
+from locole.parameters import ENGINE, N_JOBS, NOT_NEGATIVE, PASSES, POSITIVE, SEED, VERBOSE
 from locole.sparse_rows import compact, row_squares
 
 __all__ = ["PPDSparse"]
@@ -95,8 +95,8 @@ class PPDSparse(SparseLinear):
         "l1": NOT_NEGATIVE,
         "cost": POSITIVE,
         "tol": NOT_NEGATIVE,
-        "max_rounds": COUNT,
-        "max_passes": COUNT,
+        "max_rounds": PASSES,
+        "max_passes": PASSES,
         "random_state": SEED,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,

@@ -17,8 +17,8 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.io.trust import check_permutation
 from locole.parameters import (
-    COUNT,
     N_JOBS,
+    PASSES,
     POSITIVE,
     SEED,
     SWITCH_OR_AUTO,
@@ -109,7 +109,7 @@ class WLTLS(Baseline):
     _parameter_constraints: ClassVar = {
         "width": at_least(2),
         "learner": one_of(*get_args(Learner)),
-        "epochs": COUNT,
+        "epochs": PASSES,
         "r": POSITIVE,
         "loss": one_of(*get_args(Loss)),
         "assignment": one_of(*get_args(Assignment)),

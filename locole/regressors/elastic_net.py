@@ -14,11 +14,11 @@ from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
 from locole.parameters import (
-    COUNT,
     ENGINE,
     FOLDER,
     N_JOBS,
     NOT_NEGATIVE,
+    PASSES,
     POSITIVE,
     SEED,
     SWITCH_OR_AUTO,
@@ -124,7 +124,7 @@ class ElasticNetRegressor(LinearRegressor):
     _parameter_constraints: ClassVar = {
         "l1": NOT_NEGATIVE,
         "l2": [*POSITIVE, *one_of("auto")],
-        "max_passes": COUNT,
+        "max_passes": PASSES,
         "tol": NOT_NEGATIVE,
         "shrinking": SWITCH_OR_AUTO,
         "fit_intercept": SWITCH_OR_AUTO,

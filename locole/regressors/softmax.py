@@ -18,6 +18,7 @@ from locole.parameters import (
     FRACTION,
     N_JOBS,
     NOT_NEGATIVE,
+    PASSES,
     SEED,
     SWITCH_OR_AUTO,
     VERBOSE,
@@ -113,7 +114,7 @@ class SoftmaxRegressor(LinearRegressor):
     """
 
     _parameter_constraints: ClassVar = {
-        "epochs": COUNT,
+        "epochs": PASSES,
         "learning_rate": NOT_NEGATIVE,
         "batch_size": COUNT,
         "label_smoothing": FRACTION,

@@ -15,7 +15,7 @@ from locole.io import saved_as
 from locole.kernels.factors import Batches, Factors, descend, label_products, project
 from locole.kernels.topk import push_rows
 from locole.parallel.blocks import n_threads, slices, workers
-from locole.parameters import COUNT, N_JOBS, SEED, at_least
+from locole.parameters import N_JOBS, PASSES, SEED, at_least
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, LabelScorer
 
@@ -81,7 +81,7 @@ class FactorScorer(LabelScorer):
     optional = True
     _parameter_constraints: ClassVar = {
         "n_blocks": at_least(1, 64),
-        "epochs": COUNT,
+        "epochs": PASSES,
         "random_state": SEED,
         "n_jobs": N_JOBS,
     }

@@ -63,6 +63,21 @@ def test_a_file_cannot_give_it_either(kind, name):
         kind._from_state({"params": params, "learnt": {}})
 
 
+PASSES = [
+    (kind, name) for kind, name in PARAMETERS if name.endswith(("epochs", "passes", "rounds"))
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), PASSES, ids=lambda x: getattr(x, "__name__", x))
+def test_no_file_decides_that_learning_never_ends(kind, name):
+    with pytest.raises(LocoleError, match=rf"^{name} must be .* to 10000, not 1000000000\.$"):
+        make(kind, **{name: 10**9}).check_parameters()
+    params = {key: v for key, v in make(kind).get_params(deep=False).items()
+              if key not in kind._unsaved}  # fmt: skip
+    with pytest.raises(ModelFileError, match=f"its parameter {name} must be"):
+        kind._from_state({"params": {**params, name: 10**9}, "learnt": {}})
+
+
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3), np.int32(3)])
 def test_whole_numbers(value):
     check_values({"x": COUNT}, {"x": value})

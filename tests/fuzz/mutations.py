@@ -26,20 +26,16 @@ _DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint64", "float16", "float32",
     "float64",
 ]  # fmt: skip
-#: Parameters that say how long learning lasts: absurd ones are waited for, as their user wants.
-LOOPS = {"epochs", "max_passes"}
 
 
-def mutate(forged: Forgery, rng: Rng) -> set[str]:
-    """Change one to three things; returns the keys of the tree that were touched."""
-    touched: set[str] = set()
+def mutate(forged: Forgery, rng: Rng) -> None:
+    """Change one to three things."""
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         if forged.arrays and rng.random() < 0.5:
             _change_array(forged, rng)
         else:
-            touched.add(_change_tree(forged, rng))
+            _change_tree(forged, rng)
     _forget_unused(forged)
-    return touched
 
 
 # Arrays -------------------------------------------------------------------------------------------
@@ -117,7 +113,7 @@ _ARRAYS: dict[str, Callable[[np.ndarray, Rng], np.ndarray]] = {
 # Tree ---------------------------------------------------------------------------------------------
 
 
-def _change_tree(forged: Forgery, rng: Rng) -> str:
+def _change_tree(forged: Forgery, rng: Rng) -> None:
     places = forged.places()
     node, key = places[rng.integers(len(places))]
     way = rng.random()
@@ -134,7 +130,6 @@ def _change_tree(forged: Forgery, rng: Rng) -> str:
         node[key] = node[key] + int(rng.integers(-2, 3))
     else:
         _change_kind(forged, rng)
-    return str(key)
 
 
 def _change_kind(forged: Forgery, rng: Rng) -> None:

@@ -75,7 +75,7 @@ def three_nodes() -> dict[str, object]:
                 report["overflow"] = str(error)
             when(lambda: len(busy()) == 3, interrupt)
             try:
-                learnt(engine, {**LONG, "epochs": 100_000})
+                learnt(engine, {**LONG, "epochs": 10_000})
             except KeyboardInterrupt:
                 report["interrupted"] = comes_true(lambda: not busy())
             report["deaths"], report["said"] = survives(engine, made, nodes[0])

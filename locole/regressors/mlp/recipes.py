@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from locole.exceptions import LocoleError
-from locole.parameters import COUNT, FRACTION, NOT_NEGATIVE, SWITCH, check_values, one_of
+from locole.parameters import COUNT, FRACTION, NOT_NEGATIVE, PASSES, SWITCH, check_values, one_of
 from locole.regressors.mlp.schedule import Schedule
 
 __all__ = ["CONSTRAINTS", "RECIPES", "Settings", "resolve"]
@@ -86,7 +86,7 @@ RECIPES: dict[str, Settings] = {
 CONSTRAINTS: dict[str, list[Any]] = {
     "hidden": [None, *COUNT, list, tuple],
     "batch_size": [None, *COUNT],
-    "epochs": [None, *COUNT],
+    "epochs": [None, *PASSES],
     "learning_rate": [None, *NOT_NEGATIVE],
     "schedule": [None, *one_of(*get_args(Schedule))],
     "steps_at": [None, *COUNT, list, tuple],
