@@ -18,6 +18,7 @@ from locole.decoders import DECODERS, Decoder
 from locole.embeddings import FAMILIES, Embedding
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import saved_as
+from locole.labels import weights_from_arrays, weights_to_arrays
 from locole.parallel import Engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO, VERBOSE, has, one_of
 from locole.samples import Rows, Samples
@@ -84,8 +85,7 @@ class LocoleClassifier(LabelClassifier):
         More scorers for the ensemble.
     class_weight : dict of label to float, "balanced", optional
         How much rows of each label count, times ``sample_weight``; labels that are not named count 1.
-        ``"balanced"``: ``n_samples / (n_classes · rows of the label)``, not for `partial_fit`. Not saved
-        with the model.
+        ``"balanced"``: ``n_samples / (n_classes · rows of the label)``, not for `partial_fit`.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class LocoleClassifier(LabelClassifier):
     }
     _learnt: ClassVar = {**LabelClassifier._learnt, "scorer_": LabelScorer}
     scorer_: LabelScorer
-    _unsaved: ClassVar = ("engine", "scorers", "class_weight")
+    _unsaved: ClassVar = ("engine", "scorers")
     _takes_several: ClassVar = True
 
     def __init__(
@@ -368,6 +368,24 @@ class LocoleClassifier(LabelClassifier):
 
     def _best(self, rows: Rows, k: int) -> tuple[NDArray[np.int64], NDArray]:
         return self.scorer_.candidates(rows, k)
+
+    # Save ---------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        state = super()._state()
+        weights = state["params"].pop("class_weight")
+        if weights is not None:
+            is_dict = isinstance(weights, dict)
+            state["params"]["class_weight"] = weights_to_arrays(weights) if is_dict else weights
+        return state
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        params = values["params"]
+        if isinstance(params, dict) and isinstance(params.get("class_weight"), dict):
+            weights = weights_from_arrays(params["class_weight"])
+            values = {**values, "params": {**params, "class_weight": weights}}
+        return super()._from_state(values)
 
     def _check_learnt(self) -> None:
         super()._check_learnt()

@@ -8,9 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
 
-__all__ = ["LabelSets", "as_type_of", "check_labels", "codes_of", "extended", "label_sets"]
+__all__ = [
+    "LabelSets",
+    "as_type_of",
+    "check_labels",
+    "codes_of",
+    "extended",
+    "label_sets",
+    "weights_from_arrays",
+    "weights_to_arrays",
+]
 
 _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "decimal numbers"}
 # What may hold the labels of a row; a text is one label.
@@ -186,6 +195,38 @@ def as_type_of(classes: NDArray, y: NDArray) -> NDArray:
             )
         return y.astype(classes.dtype)
     return y
+
+
+def weights_to_arrays(weights: dict[Any, float]) -> dict[str, NDArray]:
+    """Weights of labels as model files hold them, whose dicts have words for keys.
+
+    Examples
+    --------
+    >>> weights_to_arrays({3: 0.5, 7: 2})
+    {'labels': array([3, 7]), 'weights': array([0.5, 2. ])}
+    """
+    labels = list(weights)
+    is_mixed = len({isinstance(label, str) for label in labels}) > 1  # which no file can hold
+    dtype = object if is_mixed else None
+    return {
+        "labels": np.array(labels, dtype=dtype),
+        "weights": np.array([*weights.values()], dtype=np.float64),
+    }
+
+
+def weights_from_arrays(arrays: dict[str, Any]) -> dict[Any, float]:
+    """Weights of labels from a file, which may say anything."""
+    labels, weights = arrays.get("labels"), arrays.get("weights")
+    fits = (
+        isinstance(labels, np.ndarray)
+        and isinstance(weights, np.ndarray)
+        and labels.ndim == weights.ndim == 1
+        and labels.size == weights.size
+        and weights.dtype == np.float64
+    )
+    if not fits:
+        raise ModelFileError("its parameter class_weight must be labels and a weight for each")
+    return dict(zip(labels.tolist(), weights.tolist(), strict=True))
 
 
 def _kind(labels: NDArray) -> str:

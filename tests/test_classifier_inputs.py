@@ -20,9 +20,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from untouched import FORMS as CALLERS_FORMS
 from untouched import arrays_of, assert_untouched
 
-from locole import LocoleClassifier
+from locole import LocoleClassifier, load
 from locole.embeddings import Explicit, Kerdock
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
 from locole.regressors import ElasticNetRegressor
 
 X, y = prototypes()
@@ -193,6 +193,33 @@ def test_class_weights_of_more_rows():
     np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
     with pytest.raises(LocoleError, match="'balanced' needs all rows at once"):
         found.set_params(class_weight="balanced").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_class_weights_are_saved(tmp_path, names):
+    labels = np.char.add("label ", y.astype(str)) if names else y
+    weights = {f"label {label}" if names else label: w for label, w in BY_LABEL.items()}
+    model = LocoleClassifier("kerdock", dim=64, class_weight=weights).fit(X, labels)
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.class_weight == weights
+    for each in (model, loaded):
+        each.partial_fit(X[:99], labels[:99])
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    model.set_params(class_weight="balanced").save(tmp_path / "m")
+    assert load(tmp_path / "m").class_weight == "balanced"
+    model.set_params(class_weight={0: 1.0, "a": 2.0})
+    with pytest.raises(ModelFileError, match=r"class_weight\.labels cannot be saved"):
+        model.save(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "forged", [{}, {"labels": np.arange(3), "weights": np.ones(2)}, {"labels": 1, "weights": 1}]
+)
+def test_class_weights_of_a_stranger(forged):
+    state = LocoleClassifier()._state()
+    with pytest.raises(ModelFileError, match="class_weight must be labels and a weight for each"):
+        LocoleClassifier._from_state({**state, "params": {"class_weight": forged}})
 
 
 @pytest.mark.parametrize("bad", ["even", 2.0, [1.0, 2.0], {0: -1.0}, {0: np.nan}])
