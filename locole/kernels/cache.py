@@ -145,9 +145,10 @@ def _digest(content: bytes) -> str:
 def _read(path: Path) -> Any:
     """What is in a file, or None if there is none that can be read."""
     try:
-        return pickle.loads(path.read_bytes())
-    except (OSError, EOFError, pickle.UnpicklingError):
+        signature, compiled = pickle.loads(path.read_bytes())
+    except Exception:  # a damaged pickle raises whatever its bytes happen to mean
         return None
+    return signature, compiled
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,21 @@ from locole.kernels.user import walk
 folder = cache.cache_folder(cache.KERNELS)
 print(json.dumps({"answer": walk(1), "compiled": cache.compiling.count, "folder": str(folder)}))
 """
-NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
+FIT = """
+import json, os
+from pathlib import Path
+import numpy as np
+from locole import LocoleClassifier, load
+from locole.kernels import cache
+X, y = np.eye(12), np.arange(12) % 3
+LocoleClassifier().fit(X, y).save("model")
+right = (load("model").predict(X) == y).all()
+folder = cache.cache_folder(cache.KERNELS)
+print(json.dumps({"right": bool(right), "user": os.geteuid(), "folder": str(folder)}))
+"""
+# A user who owns nothing, and may read what is closed to others: Python may be in root's home.
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+NOBODY += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
 
 
 @pytest.fixture
@@ -60,36 +75,34 @@ def package():
         yield copy
 
 
-def run(package: Path, **options) -> dict:
+def run(package: Path, script: str = RUN, *, prefix=(), cwd: Path = Path("/"), **options) -> dict:
     env = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     env |= {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     env |= options.pop("env", {})
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], env=env, cwd="/", capture_output=True, text=True, check=False,
-        **options,
-    )  # fmt: skip
+    command = [*prefix, sys.executable, "-c", script]
+    done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def run_locked(package: Path) -> dict:
+def run_locked(package: Path, script: str = RUN) -> dict:
     """Run without a home and with a package that cannot be written, as a user who owns nothing."""
-    os.chmod(package / "kernels", 0o555)
-    env = {"TMPDIR": str(package.parents[1] / "tmp")}
-    if os.geteuid() == 0 and _nobody_can_run():
-        env |= {"HOME": "", "XDG_CACHE_HOME": ""}
-        return run(package, env=env, **NOBODY)
-    # Nothing can be made below a file, not even by root.
-    (package / "kernels" / "__pycache__").touch()
-    return run(package, env=env | {"HOME": "/dev/null", "XDG_CACHE_HOME": ""})
+    for folder in (package, *(path for path in package.rglob("*") if path.is_dir())):
+        os.chmod(folder, 0o555)
+    temporary = package.parents[1] / "tmp"
+    env = {"TMPDIR": str(temporary), "HOME": "", "XDG_CACHE_HOME": ""}
+    if nobody_can_run():
+        return run(package, script, prefix=NOBODY, cwd=temporary, env=env)
+    if os.geteuid() == 0:  # nothing can be made below a file, not even by root
+        (package / "kernels" / "__pycache__").touch()
+    return run(package, script, cwd=temporary, env=env | {"HOME": "/dev/null"})
 
 
-def _nobody_can_run() -> bool:
-    command = [sys.executable, "-c", "import numba"]
-    try:
-        return subprocess.run(command, cwd="/", capture_output=True, **NOBODY).returncode == 0
-    except PermissionError:
-        return False
+@cache
+def nobody_can_run() -> bool:
+    """Whether this process may become another user; otherwise it is most likely not root."""
+    command = [*NOBODY, sys.executable, "-c", "import numba"]
+    return shutil.which("setpriv") is not None and subprocess.run(command).returncode == 0
 
 
 def test_an_edit_of_an_inlined_function_is_seen(package):
@@ -112,9 +125,10 @@ def test_an_edit_elsewhere_compiles_nothing(package):
 def test_a_torn_file_is_compiled_again(package):
     run(package)
     (file,) = package.glob("kernels/__pycache__/user.walk-*.nbc")
-    file.write_bytes(file.read_bytes()[:1000])
-    again = run(package)
-    assert (again["answer"], again["compiled"]) == (2, 1)
+    for damaged in (file.read_bytes()[:1000], b"", b"cno_such\nmodule\n.", b"\x80\x04K\x07."):
+        file.write_bytes(damaged)
+        again = run(package)
+        assert (again["answer"], again["compiled"]) == (2, 1)
     assert run(package)["compiled"] == 0
 
 
@@ -138,6 +152,18 @@ def test_without_home_and_with_a_package_that_cannot_be_written(package):
     assert folder.parent == package.parents[1] / "tmp"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert run_locked(package)["compiled"] == 0
+
+
+def test_a_model_in_a_container(package):
+    """The whole package, read-only; a user without a home fits, saves and loads a model."""
+    source = Path(locole.__file__).parent
+    shutil.rmtree(package)
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    found = run_locked(package, FIT)
+    assert found["right"]
+    assert found["user"] == (65534 if nobody_can_run() else os.geteuid())
+    assert Path(found["folder"]).parent == package.parents[1] / "tmp"
+    assert not list(package.rglob("*.nbc"))
 
 
 def test_kernels_that_were_compiled_at_installation_are_used(package):
