@@ -98,13 +98,14 @@ def fit(
     instead. --set gives parameters of that, or of the regressor that is named. --engine ray learns the
     elastic net, a network or ppd_sparse on the nodes of a Ray cluster, with the same result.
     """
-    from locole.cli.places import check_model_place, check_readable
+    from locole.cli.places import check_model_place, check_old_model, check_readable
     from locole.cli.show import say
 
     reading = reading._replace(label=column_of(label_column), labels=labels)
     check_readable(train, test)
     check_model_place(output, force=force)
     say("starting …")  # what is imported from here on takes a second or two
+    check_old_model(output)
     _check_formats(reading, train, test)
     from locole.cli.engines import set_engine
     from locole.cli.steps import Steps

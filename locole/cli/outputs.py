@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from locole.cli.places import check_file_place
+from locole.cli.process import visible
 from locole.cli.show import warn
 from locole.datasets.delimited import BadRow
 from locole.datasets.writing import complete_or_absent
@@ -22,7 +23,7 @@ __all__ = ["kept_bad_rows", "written"]
 def written(output: str | None) -> Iterator[BinaryIO]:
     """Open standard output, or a file that appears when it is complete."""
     if output is None or output == "-":
-        yield sys.stdout.buffer
+        yield cast(BinaryIO, _Screen()) if sys.stdout.isatty() else sys.stdout.buffer
         return
     check_file_place(output)
     # What is behind a link is replaced, and the link stays.
@@ -33,6 +34,19 @@ def written(output: str | None) -> Iterator[BinaryIO]:
         return
     with complete_or_absent(path) as file:
         yield file
+
+
+class _Screen:
+    """Standard output that is a terminal: what labels and texts have in them must not steer it."""
+
+    def write(self, data: bytes) -> int:
+        lines = data.decode().split("\n")
+        shown = ("\t".join(map(visible, line.split("\t"))) for line in lines)
+        sys.stdout.buffer.write("\n".join(shown).encode())
+        return len(data)
+
+    def flush(self) -> None:
+        sys.stdout.buffer.flush()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import tempfile
 
 from locole.exceptions import LocoleError
 
-__all__ = ["check_file_place", "check_model_place", "check_readable"]
+__all__ = ["check_file_place", "check_model_place", "check_old_model", "check_readable"]
 
 
 def check_readable(*paths: str | None) -> None:
@@ -37,10 +37,15 @@ def check_model_place(path: str, *, force: bool) -> None:
             raise LocoleError(f"{path} is not empty and holds no model: take another path.")
         if not force:
             raise LocoleError(f"there is a model in {path}: replace it by --force.")
+    _check_writable(path, path)
+
+
+def check_old_model(path: str) -> None:
+    """Refuse a folder whose manifest cannot be read, as a save would; this imports heavy parts."""
+    if os.path.exists(os.path.join(path, "manifest.json")):
         from locole.io import read_manifest
 
         read_manifest(path)
-    _check_writable(path, path)
 
 
 def check_file_place(path: str | None) -> None:

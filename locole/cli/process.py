@@ -9,8 +9,12 @@ import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from unicodedata import category
 
 __all__ = ["as_a_process", "drop_output", "one_line", "visible"]
+
+# Zero-width joiner and non-joiner.
+_JOINERS = "\u200c\u200d"
 
 
 @contextlib.contextmanager
@@ -73,8 +77,20 @@ def one_line(message: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Text with its control characters written out: a terminal would obey them."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    r"""Text with its control characters written out: a terminal would obey them.
+
+    Blanks of all widths and joiners, which some scripts need, stay.
+
+    Examples
+    --------
+    >>> print(visible("\x1b[31mred, \u202edeb, 東京\u3000タワー"))
+    \x1b[31mred, \u202edeb, 東京　タワー
+    """
+    return "".join(c if _is_harmless(c) else repr(c)[1:-1] for c in text)
+
+
+def _is_harmless(character: str) -> bool:
+    return character.isprintable() or character in _JOINERS or category(character) == "Zs"
 
 
 @contextlib.contextmanager

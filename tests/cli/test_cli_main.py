@@ -40,9 +40,13 @@ def test_help_imports_nothing_heavy(words):
     assert out
 
 
-def test_fit_says_something_before_it_imports_anything_heavy(tmp_path):
+@pytest.mark.parametrize("options", [[], ["--force"]])
+def test_fit_says_something_before_it_imports_anything_heavy(tmp_path, options):
     (tmp_path / "some.tsv").touch()
-    words = ["fit", str(tmp_path / "some.tsv"), "-o", str(tmp_path / "model")]
+    if options:
+        (tmp_path / "model").mkdir()
+        (tmp_path / "model" / "manifest.json").touch()
+    words = ["fit", str(tmp_path / "some.tsv"), "-o", str(tmp_path / "model"), *options]
     code = f"""
 from locole.cli import main
 import locole.cli.show
@@ -211,6 +215,26 @@ def test_what_becomes_of_errors(run, monkeypatch, error, code, line):
 def test_messages_cannot_steer_a_terminal(run, folder):
     done = run("predict", "texts", "\x1b[31mred\nname.txt")
     assert done == (2, "", "locole: \\x1b[31mred name.txt: No such file or directory.\n")
+
+
+@pytest.mark.parametrize("format", ["tsv", "csv", "jsonl"])
+def test_answers_cannot_steer_a_terminal(folder, monkeypatch, format):
+    """Files and pipes get labels as they are."""
+    (folder / "some.tsv").write_text("\x1b[31mred\ta\n\x9b0c\tb\n" * 2, encoding="utf-8")
+    (folder / "rows.txt").write_text("a\n\x07b\n", encoding="utf-8")
+    assert main(["fit", "some.tsv", "-o", "model"]) == 0
+    words = ["predict", "model", "rows.txt", "--with-text", "-k", "2", "--output-format", format]
+    shown = {}
+    for is_terminal in (True, False):
+        screen = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        monkeypatch.setattr(screen, "isatty", lambda is_terminal=is_terminal: is_terminal)
+        monkeypatch.setattr("sys.stdout", screen)
+        assert main(words) == 0
+        shown[is_terminal] = screen.buffer.getvalue().decode()
+    assert all(c.isprintable() or c in "\t\n" for c in shown[True])
+    assert shown[True].count("\n") == shown[False].count("\n")
+    assert "\x9b" in shown[False]
+    assert "\\x9b" in shown[True]
 
 
 def test_any_terminal_can_show_any_label(run, folder, monkeypatch):
