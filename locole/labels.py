@@ -216,7 +216,8 @@ def weights_to_arrays(weights: dict[Any, float]) -> dict[str, NDArray]:
 
 def weights_from_arrays(arrays: dict[str, Any]) -> dict[Any, float]:
     """Weights of labels from a file, which may say anything."""
-    labels, weights = arrays.get("labels"), arrays.get("weights")
+    labels: Any = arrays.get("labels")
+    weights: Any = arrays.get("weights")
     fits = (
         isinstance(labels, np.ndarray)
         and isinstance(weights, np.ndarray)
