@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from locole._version import __version__
 from locole.cli.compiling import told_of_compiling
 from locole.cli.process import as_a_process, drop_output, one_line
 from locole.cli.reading import with_reading_options
+from locole.cli.words import in_our_words
 from locole.exceptions import LocoleError
 
 __all__ = ["VERBS", "main", "make_app"]
@@ -37,27 +37,6 @@ VERBS = {
     "warm-up": "locole.cli.warm_up",
 }
 _DOCS = "Classification with very many labels. Each verb has --help with an example, and --json."
-# Messages of the library name parameters of functions: what these are called here.
-_OPTIONS = (
-    (r"\btext=", "--text-column"),
-    (r"\blabel=", "--label-column"),
-    (r"\btext and label both\b", "--text-column and --label-column both"),
-    (r"\bformat=", "--format"),
-    (r"\bencoding=", "--encoding"),
-    (r"\bthe ids by id=", "the ids by --id-column"),
-    (r"\bzero_based\b", "--zero-based or --one-based"),
-    (r"\bbatch_rows\b", "--batch"),
-    (r"\bn_jobs\b", "--jobs"),
-    (r"\bmin_df\b", "--min-df"),
-    (r"\banalyzer\b", "--analyzer"),
-    (r"\brandom_state\b", "--seed"),
-    (r"\bmax_passes\b", "--passes"),
-    (r"\bmemory_bytes needs n_features\b", "--memory needs --features"),
-    (r"\btime_s needs nnz\b", "--seconds needs --nonzeros"),
-    (r"\bn_features must be None or\b", "--hash must be"),
-    (r'\blabels="text"', "--labels text"),
-    (r", or pass multilabel=True", ""),
-)
 # Exit codes: of a bug, of bad input, and what shells use for signals.
 _BUG, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 
@@ -180,7 +159,7 @@ def _complaint(error: Exception) -> tuple[int, str]:
     if hasattr(error, "format_message"):  # typer's errors, whatever they are called
         return _BAD_INPUT, f"{error.format_message()} (see locole --help)"
     if isinstance(error, LocoleError | ImportError):
-        return _BAD_INPUT, _in_our_words(str(error))
+        return _BAD_INPUT, in_our_words(str(error))
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         return _BAD_INPUT, f"{error.filename}: {reason}." if error.filename else f"{reason}."
@@ -188,9 +167,3 @@ def _complaint(error: Exception) -> tuple[int, str]:
         return _BAD_INPUT, f"not enough memory: {error}"
     kind = type(error).__name__
     return _BUG, f"a bug, please report it: {kind}: {error} (--debug shows where)"
-
-
-def _in_our_words(message: str) -> str:
-    for pattern, option in _OPTIONS:
-        message = re.sub(pattern, option, message)
-    return message

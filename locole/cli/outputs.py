@@ -60,8 +60,9 @@ def kept_bad_rows(output: str | None) -> Iterator[BadRow | None]:
 
         def keep(row: str, error: LocoleError) -> None:
             errors.append(str(error))
-            file.write(row.encode() + b"\n")
+            file.write(row.encode(errors="surrogateescape") + b"\n")
 
         yield keep
     if errors:
-        warn(f"{len(errors):,} rows were left out, see {output}; the first: {errors[0]}")
+        count = "1 row was" if len(errors) == 1 else f"{len(errors):,} rows were"
+        warn(f"{count} left out, see {output}; the first: {errors[0]}")

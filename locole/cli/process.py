@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 from unicodedata import category
 
+from locole.cli.words import in_our_words
+
 __all__ = ["as_a_process", "drop_output", "one_line", "visible"]
 
 # Zero-width joiner and non-joiner.
@@ -98,7 +100,7 @@ def _plain_warnings() -> Iterator[None]:
     """Show a warning as one line, without the place in the source."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        print(f"locole: warning: {one_line(str(message))}", file=sys.stderr)
+        print(f"locole: warning: {one_line(in_our_words(str(message)))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from locole.cli.process import one_line, visible
+from locole.cli.words import in_our_words
 
 __all__ = ["amount", "print_json", "print_pairs", "print_table", "say", "size", "warn"]
 
@@ -20,7 +21,7 @@ def say(message: str) -> None:
 
 def warn(message: str) -> None:
     """Say on standard error what may be wrong."""
-    say(f"locole: warning: {one_line(message)}")
+    say(f"locole: warning: {one_line(in_our_words(message))}")
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
-from locole.datasets.sources import Source, decoded_lines
-from locole.exceptions import LocoleError
+from locole.datasets.sources import Source, check_characters, decoded_lines
+from locole.exceptions import LocoleError, LocoleWarning
 
 __all__ = [
     "BadRow",
@@ -19,6 +20,7 @@ __all__ = [
     "TextColumns",
     "checked_label",
     "csv_records",
+    "numbered_lines",
     "parsed",
     "tsv_records",
 ]
@@ -32,6 +34,11 @@ Row = TypeVar("Row")
 # A quote that is never closed must not swallow a whole file.
 MAX_FIELD_CHARACTERS = 1 << 24
 _DELIMITERS = (",", ";", "\t")
+# What columns are usually called: a first line of two such words is most likely a header.
+_USUAL = {
+    "label", "labels", "class", "category", "intent", "tag", "target", "topic", "text", "texts",
+    "title", "name", "body", "content", "description", "document", "query", "sentence",
+}  # fmt: skip
 _SHOWN_COLUMNS = 12
 
 
@@ -145,6 +152,8 @@ def parsed(
     """Records of rows, each with where it stands; errors go to ``bad`` if there is one."""
     for where, row in rows:
         try:
+            if bad is not None and isinstance(row, str | list):
+                check_characters("".join(row), where)
             record = parse(row, where)
         except LocoleError as error:
             if bad is None:
@@ -170,10 +179,28 @@ def tsv_records(source: Source, columns: TextColumns, bad: BadRow | None) -> Ite
             )
         return Record(text, checked_label(label, where) if columns.labelled else None)
 
-    lines = (
-        (f"{source.name}, line {n}", line) for n, line in decoded_lines(source) if line.strip()
-    )
-    return parsed(lines, parse, bad)
+    return parsed(_after_a_look(numbered_lines(source, bad), delimiter), parse, bad)
+
+
+def _after_a_look(lines: Iterator[tuple[str, str]], delimiter: str) -> Iterator[tuple[str, str]]:
+    """Lines as they are, and a warning if the first one seems to name the columns."""
+    for where, line in islice(lines, 1):
+        cells = [cell.strip().casefold() for cell in line.split(delimiter)]
+        if len(cells) > 1 and _USUAL.issuperset(cells):
+            warnings.warn(
+                f"{where} looks like a header and is read as a row: name its columns by text= and "
+                "label=, or remove it.",
+                LocoleWarning,
+                stacklevel=2,
+            )
+        yield where, line
+    yield from lines
+
+
+def numbered_lines(source: Source, bad: BadRow | None) -> Iterator[tuple[str, str]]:
+    """Lines that are not blank, and where they stand."""
+    lines = decoded_lines(source, lenient=bad is not None)
+    return ((f"{source.name}, line {n}", line) for n, line in lines if line.strip())
 
 
 def csv_records(source: Source, columns: TextColumns, bad: BadRow | None) -> Iterator[Record]:
@@ -196,7 +223,7 @@ def _table_records(
     quoting: int,
     bad: BadRow | None,
 ) -> Iterator[Record]:
-    lines = (line + "\n" for _, line in decoded_lines(source))
+    lines = (line + "\n" for _, line in decoded_lines(source, lenient=bad is not None))
     first = next(lines, None)
     if first is None:
         return

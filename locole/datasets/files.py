@@ -56,8 +56,8 @@ def format_of(path: PathLike, format: str = "auto") -> str:
     found = _SUFFIXES.get(suffix_of(path))
     if found is None:
         raise LocoleError(
-            f"{shown(path)}: the suffix is none of {', '.join(_SUFFIXES)}: rename the file or say its "
-            f"format, one of {', '.join(FORMATS)}."
+            f"{shown(path)}: the suffix is none of {', '.join(_SUFFIXES)}: rename the file or give "
+            f"format=, one of {', '.join(FORMATS)}."
         )
     return found
 

@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ __all__ = [
     "Chunk",
     "PathLike",
     "Source",
+    "check_characters",
     "decoded_lines",
     "is_stream",
     "iter_chunks",
@@ -42,6 +44,9 @@ MAX_RATIO_FROM_BYTES = 1 << 28
 # Unpacking the largest preset of xz takes 65 MiB.
 XZ_MEMORY_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+# What bytes become that are not UTF-8.
+_UNDECODED = re.compile("[\udc80-\udcff]")
 _MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 
 
@@ -325,22 +330,32 @@ def _chunk(room: bytearray, stop: int, line: int) -> Chunk:
     return Chunk(np.frombuffer(room, np.uint8, stop - start, start), line)
 
 
-def decoded_lines(source: Source) -> Iterator[tuple[int, str]]:
-    """Line numbers and lines, without the ends of lines."""
+def decoded_lines(source: Source, *, lenient: bool = False) -> Iterator[tuple[int, str]]:
+    """Line numbers and lines, without the ends of lines; lenient ones are for `check_characters`."""
     for chunk in iter_chunks(source):
-        lines = _decoded(chunk, source.name).split("\n")[:-1]
+        lines = _decoded(chunk, source.name, lenient).split("\n")[:-1]
         last = chunk.first_line + len(lines) - 1
         for number, line in enumerate(lines, start=chunk.first_line):
             source.must_wait = source.is_stream and number == last
             yield number, line.removesuffix("\r")
 
 
-def _decoded(chunk: Chunk, name: str) -> str:
+def _decoded(chunk: Chunk, name: str, lenient: bool) -> str:
     data = chunk.text.tobytes()
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8", "surrogateescape" if lenient else "strict")
     except UnicodeDecodeError as error:
         line = chunk.first_line + data.count(b"\n", 0, error.start)
-        raise LocoleError(
-            f"{name}, line {line}: byte {data[error.start]:#04x} is not UTF-8: give encoding=."
-        ) from None
+        likely = "utf-16" if line == 1 and data.startswith(_UTF16_BOMS) else "cp1252"
+        raise _not_utf8(f"{name}, line {line}", data[error.start], likely) from None
+
+
+def check_characters(text: str, where: str) -> None:
+    """Refuse a text of lenient lines that has bytes in it which are not UTF-8."""
+    found = None if text.isascii() else _UNDECODED.search(text)
+    if found:
+        raise _not_utf8(where, ord(found[0]) - 0xDC00, "cp1252")
+
+
+def _not_utf8(where: str, byte: int, likely: str) -> LocoleError:
+    return LocoleError(f"{where}: byte {byte:#04x} is not UTF-8: give encoding=, such as {likely}.")

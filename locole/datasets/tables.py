@@ -18,6 +18,7 @@ from locole.datasets.delimited import (
     TextColumns,
     checked_label,
     csv_records,
+    numbered_lines,
     parsed,
     tsv_records,
 )
@@ -231,10 +232,7 @@ def _jsonl_records(source: Source, columns: TextColumns, bad: BadRow | None) -> 
             None if id is None else value(id, str, int, float),
         )
 
-    lines = (
-        (f"{source.name}, line {n}", line) for n, line in decoded_lines(source) if line.strip()
-    )
-    return parsed(lines, parse, bad)
+    return parsed(numbered_lines(source, bad), parse, bad)
 
 
 def _parsed_object(line: str, where: str) -> dict[str, Any]:
@@ -250,7 +248,7 @@ def _parsed_object(line: str, where: str) -> dict[str, Any]:
 def _checked_value(value: Any, where: str, name: str, kinds: tuple[type, ...]) -> str:
     if not isinstance(value, kinds) or isinstance(value, bool):
         kind = "a text" if kinds == (str,) else "a text or a whole number"
-        raise LocoleError(f"{where}: {name!r} is not {kind}.")
+        raise LocoleError(f"{where}: {name!r} is not {kind}: give one or leave the line out.")
     text = str(value)
     if not text.isascii():
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -272,11 +271,9 @@ class ElasticNetRegressor(LinearRegressor):
     def _chosen(self, problem: Problem, settings: DualSettings) -> DualSettings:
         """Settings with λ2 filled in."""
         if settings.l2 > 0:
-            self.l2_, self.l2_reason_ = settings.l2, "l2 as given"
+            self.l2_, self.l2_reason_ = settings.l2, "as given"
         else:
             self.l2_, self.l2_reason_ = choose_l2(problem, settings)
-            if self.verbose:
-                print(self.l2_reason_, file=sys.stderr)
         return settings._replace(l2=self.l2_)
 
     def _checkpoints(self, problem: Problem, settings: DualSettings) -> Checkpoints | None:

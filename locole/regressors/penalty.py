@@ -18,7 +18,7 @@ from locole.samples import split_rows
 
 __all__ = ["Choice", "choose_l2"]
 
-_HELD_OUT = 4_000
+_VALIDATION = 4_000
 # A fifth of the rows, but at least and at most so many: the best λ2 hardly depends on it, except where
 # labels have so few rows that a part of them says little.
 _TRAINED_ON = (30_000, 100_000)
@@ -64,7 +64,7 @@ def choose_l2(problem: Problem, settings: DualSettings) -> Choice:
     """
     unit = _mean_square(problem)
     if suits_directly(problem, settings.l1):
-        return Choice(_DIRECT * unit, f"l2 = {_DIRECT} · mean ‖x‖² (small problem)")
+        return Choice(_DIRECT * unit, f"{_DIRECT} · mean ‖x‖² (small problem)")
     split = _Split(problem, settings)
 
     def error_at(place: int) -> float:
@@ -84,7 +84,7 @@ def choose_l2(problem: Problem, settings: DualSettings) -> Choice:
     l2 = _GUESS * _STEP**place * unit
     tried = ", ".join(f"{_GUESS * _STEP**k * unit:.3g}: {errors[k]:.4f}" for k in sorted(errors))
     return Choice(
-        l2, f"l2 = {l2:.3g} by squared error on {split.n_held_out:,} rows held out ({tried})"
+        l2, f"{l2:.3g} by squared error on {split.n_validation:,} validation rows ({tried})"
     )
 
 
@@ -109,22 +109,22 @@ class _Split:
 
     def __init__(self, problem: Problem, settings: DualSettings) -> None:
         n, n_outputs = problem.n_rows, min(BLOCK, problem.targets.shape[1])
-        self.n_held_out = min(_HELD_OUT, n // 10)
-        train, held = split_rows(n, self.n_held_out, seed=[settings.seed, n])
+        self.n_validation = min(_VALIDATION, n // 10)
+        train, validation = split_rows(n, self.n_validation, seed=[settings.seed, n])
         few = problem._replace(targets=_FirstOutputs(problem.targets, n_outputs))
         self._train = few.take(train[: int(np.clip(n // 5, *_TRAINED_ON))])
-        self._held = few.take(held)
-        self._Y = few.targets.table(0, n_outputs)[self._held.codes]
+        self._validation = few.take(validation)
+        self._Y = few.targets.table(0, n_outputs)[self._validation.codes]
         self._settings = settings._replace(
             max_passes=_PASSES, tol=0.0, n_jobs=1, verbose=0, shrinking=False
         )
 
     def error(self, l2: float) -> float:
-        """Weighted mean squared error of the held-out rows, relative to that of answering zero."""
+        """Weighted mean squared error of the validation rows, relative to that of answering zero."""
         weights, _ = solve_dual(self._train, self._settings._replace(l2=l2))
-        Z = self._held.X @ weights
+        Z = self._validation.X @ weights
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self._Y.shape[1]]
         squares = np.square(Z - self._Y).sum(axis=1)
         norms = np.square(self._Y).sum(axis=1)
-        weight = self._held.weight
+        weight = self._validation.weight
         return float(weight @ squares / max(float(weight @ norms), 1e-30))

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -271,6 +272,26 @@ def test_bad_rows_are_left_out_counted_and_kept(run, folder):
     done = run("predict", "texts", "dirty.tsv", "--skip-bad-rows", "bad.tsv")
     assert len(done.out.splitlines()) == 301
     assert (folder / "bad.tsv").read_text() == "no tab here\n"
+
+
+def test_rows_of_another_encoding_are_kept_as_they_are(run, folder):
+    good = (folder / "train.tsv").read_bytes()
+    (folder / "dirty.tsv").write_bytes(good + b"x\tcaf\xe9\n")
+    done = run("fit", "dirty.tsv", "-o", "m", "--skip-bad-rows", "bad.tsv")
+    assert done.code == 0
+    assert (folder / "bad.tsv").read_bytes() == b"x\tcaf\xe9\n"
+    assert "byte 0xe9 is not UTF-8: give --encoding, such as cp1252.\n" in done.err
+
+
+def test_a_header_of_tsv_is_a_warning(run, folder):
+    (folder / "headed.tsv").write_text("label\ttext\n" + (folder / "train.tsv").read_text())
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        done = run("fit", "headed.tsv", "-o", "m")
+    assert (
+        "locole: warning: headed.tsv, line 1 looks like a header and is read as a row: name its columns "
+        "by --text-column and --label-column, or remove it.\n"
+    ) in done.err
 
 
 def test_lines_of_a_pipe_are_answered_as_they_come(folder):

@@ -121,7 +121,7 @@ def test_lines_of_standard_input_are_texts(monkeypatch):
         (
             "data.doc",
             {},
-            r"data\.doc: the suffix is none of \.svm, .* rename the file or say its for",
+            r"data\.doc: the suffix is none of \.svm, .* rename the file or give format=, one of libsvm",
         ),
         ("data", {}, "the suffix is none of"),
         ("data.gz", {}, "the suffix is none of"),

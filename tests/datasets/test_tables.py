@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from locole.datasets import delimited, growing, iter_texts, load_texts, sources
 from locole.datasets.delimited import TextColumns
 from locole.datasets.tables import iter_records
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, LocoleWarning
 
 
 def write(folder, data, name):
@@ -391,6 +391,40 @@ def test_rows_that_cannot_be_read_are_left_out_on_wish(tmp_path, name, good, bad
     assert f"line {2 + bool(header)}: " in error
     with pytest.raises(LocoleError, match=f"line {2 + bool(header)}: "):
         load_texts(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "row"),
+    [
+        ("data.tsv", b"", b"x\tcaf\xe9\n"),
+        ("data.csv", b"label,text\n", b'x,"caf\xe9\nof two lines"\n'),
+        ("data.jsonl", b"", b'{"text": "caf\xe9", "label": "x"}\n'),
+    ],
+)
+def test_rows_of_another_encoding_are_left_out_on_wish(tmp_path, name, header, row):
+    good = row.replace(b"\xe9", "é".encode())
+    path = write(tmp_path, header + good + row + good, name)
+    told = []
+    found = iter_records(path, TextColumns(), bad=lambda row, error: told.append((row, str(error))))
+    assert [record.text[:4] for part in found for record in part] == ["café"] * 2
+    ((left_out, error),) = told
+    assert b"caf\xe9" in left_out.encode(errors="surrogateescape")
+    place = 1 + (header + good).count(b"\n")
+    assert f"{name}, line {place}: byte 0xe9 is not UTF-8: give encoding=, such as cp1252." in error
+
+
+def test_utf_16_is_recognised(tmp_path):
+    path = write(tmp_path, "text,label\na,x\n".encode("utf-16"), "data.csv")
+    with pytest.raises(LocoleError, match=r"line 1: byte 0xff is not UTF-8: .*, such as utf-16"):
+        load_texts(path)
+
+
+@pytest.mark.parametrize("header", ["label\ttext", "Category \tTitle"])
+def test_a_header_of_tsv_is_a_warning(tmp_path, header):
+    path = write(tmp_path, f"{header}\nbird\trobin\n", "data.tsv")
+    with pytest.warns(LocoleWarning, match="line 1 looks like a header and is read as a row"):
+        texts, _ = load_texts(path)
+    assert len(texts) == 2
 
 
 def test_rows_of_parquet_that_lack_something(tmp_path):

@@ -124,7 +124,7 @@ def test_the_chosen_penalty_is_near_the_best():
     """Among penalties from 1e-4 to 10 the chosen one is within a few percent of the best."""
     held, kept = slice(0, 200), slice(200, 700)
     model = ElasticNetRegressor(max_passes=50).fit(X[kept], Y[kept])
-    assert "rows held out" in model.l2_reason_
+    assert "validation rows" in model.l2_reason_
     error = np.square(model.predict(X[held]) - Y[held]).mean()
     others = [
         np.square(
@@ -139,7 +139,7 @@ def test_the_chosen_penalty_is_near_the_best():
 def test_a_given_penalty_is_kept():
     model = ElasticNetRegressor(l2=0.7, max_passes=1).fit(X, Y)
     assert model.l2_ == 0.7
-    assert model.l2_reason_ == "l2 as given"
+    assert model.l2_reason_ == "as given"
 
 
 def test_the_dual_objective_is_a_lower_bound():
