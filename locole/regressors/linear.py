@@ -77,6 +77,14 @@ class LinearRegressor(TargetRegressor):
         W = self._float_weights()[:, : self.n_outputs_].T
         return sp.csr_array(W) if sp.issparse(W) else W
 
+    def weights_of(self, features: NDArray[np.int64]) -> NDArray:
+        """Weights of some features, shape (features, n_outputs)."""
+        W, scales = self._weights, self._scales
+        if sp.issparse(W):
+            return W[features][:, : self.n_outputs_].toarray()
+        some = unpack(Weights(W[features], scales[features] if scales.size else scales))
+        return some[:, : self.n_outputs_]
+
     def _float_weights(self) -> Any:
         W = self._weights
         return W if sp.issparse(W) else unpack(Weights(W, self._scales))

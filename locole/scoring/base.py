@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
@@ -14,13 +16,68 @@ from locole.io import SavedEstimator
 from locole.kernels.topk import push_rows
 from locole.samples import Rows, Samples
 
-__all__ = ["Codes", "LabelScorer", "best_of", "every_code"]
+__all__ = [
+    "Codes",
+    "Contributions",
+    "LabelScorer",
+    "ValidationScores",
+    "best_of",
+    "entries_of",
+    "every_code",
+]
 
 Codes = NDArray[np.int64]
 
 # Above that, sorting all scores is faster than keeping a list of the best.
 _SHORT_LIST = 64
 _EVERY_COLUMN = np.empty(0, dtype=np.int64)
+
+
+class ValidationScores(NamedTuple):
+    """The best labels of validation rows, by a scorer that had not learnt these rows."""
+
+    codes: Codes
+    """Labels, best first, shape (rows, k)."""
+    scores: NDArray[np.float64]
+    """Their scores; −∞ at places without a label."""
+    right: NDArray[np.bool_]
+    """Which of them the row has."""
+    samples: Samples
+    """The validation rows."""
+
+    def rescored(self, scores: NDArray[np.float64]) -> ValidationScores:
+        """The same labels in the order of other scores."""
+        order = np.lexsort((self.codes, -scores), axis=1)
+        codes = np.take_along_axis(self.codes, order, 1)
+        right = np.take_along_axis(self.right, order, 1)
+        return ValidationScores(codes, np.take_along_axis(scores, order, 1), right, self.samples)
+
+    def take(self, rows: NDArray[np.int64]) -> ValidationScores:
+        """Some of the rows."""
+        samples = self.samples.take(rows)
+        return ValidationScores(self.codes[rows], self.scores[rows], self.right[rows], samples)
+
+
+class Contributions(NamedTuple):
+    """What each feature of a row adds to the scores of labels, and what is added by nothing of it."""
+
+    features: NDArray[np.float64]
+    """Of every entry of ``rows.csr``, in the order of its data; shape (entries, labels)."""
+    others: dict[str, NDArray[np.float64]]
+    """By name, such as an intercept; shape (rows, labels)."""
+
+    def times(self, factor: float) -> Contributions:
+        """All of them multiplied."""
+        return Contributions(
+            factor * self.features, {name: factor * part for name, part in self.others.items()}
+        )
+
+    def plus(self, more: Contributions) -> Contributions:
+        """The sum; what has the same name is added up."""
+        others = dict(self.others)
+        for name, part in more.others.items():
+            others[name] = others[name] + part if name in others else part
+        return Contributions(self.features + more.features, others)
 
 
 class LabelScorer(SavedEstimator, BaseEstimator, ABC):
@@ -94,6 +151,15 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         """Whether all labels have the score 0 for each of these rows."""
         return False
 
+    def explain(self, rows: Rows, codes: Codes) -> Contributions:
+        """What adds up to `scores_at`: a sum over features, or a single number for any other scorer."""
+        nothing = np.zeros((rows.csr.nnz, codes.shape[1]))
+        return Contributions(nothing, {self.name: self.scores_at(rows, codes).astype(np.float64)})
+
+    def validation_scores(self) -> ValidationScores | None:
+        """Scores of rows that `fit` put aside, as they were before these rows were learnt, if any."""
+        return None
+
     # Sources: parts of the score that an ensemble weighs separately -------------------------------
 
     @property
@@ -117,6 +183,11 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
 def every_code(n_rows: int, n_classes: int) -> Codes:
     """All codes for each row, without taking memory for them."""
     return np.broadcast_to(np.arange(n_classes), (n_rows, n_classes))
+
+
+def entries_of(X: sp.csr_array) -> list[slice]:
+    """Where the entries of each row are."""
+    return [slice(*ends) for ends in itertools.pairwise(X.indptr)]
 
 
 def best_of(scores: NDArray, k: int) -> tuple[Codes, NDArray]:

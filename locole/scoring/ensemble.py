@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from locole.parallel import Engine, make_engine
 from locole.parallel.blocks import map_blocks
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
-from locole.scoring.base import Codes, LabelScorer, best_of
+from locole.scoring.base import Codes, Contributions, LabelScorer, ValidationScores, best_of
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
 from locole.scoring.weights import first_is_right, fit_weights, mean_loss
 
@@ -144,7 +145,9 @@ class Ensemble(LabelScorer):
             trial = _Trial.of(self.scorers_, validation, n_jobs=self.n_jobs)
             kept, weights = trial.without_idle(self.scorers_)
             self.choice_ = trial.choice(weights)
-            self.reranker_ = self._reranker(trial, weights, train, samples)
+            ranked = trial.ranked(weights)
+            self.reranker_, ranked = self._reranker(trial, ranked, train, samples)
+            self._validated = ranked
             parts = _divided(weights, self.scorers_)
             self.scorers_ = [self.scorers_[i] for i in kept]
             self.weights_ = [
@@ -175,20 +178,26 @@ class Ensemble(LabelScorer):
         return [fitted[i] for i in range(len(stages))]
 
     def _reranker(
-        self, trial: _Trial, weights: NDArray[np.float64], train: Samples, samples: Samples
-    ) -> NearestScorer | None:
+        self, trial: _Trial, ranked: ValidationScores, train: Samples, samples: Samples
+    ) -> tuple[NearestScorer | None, ValidationScores]:
+        """Reranker, if there is to be one, and the validation rows' labels as it ranks them."""
         if self.nearest is False:
-            return None
-        evidence = trial.evidence(weights, train, n_jobs=self.n_jobs)
+            return None, ranked
+        near = trial.similarity(ranked.codes[:, :RERANKED], train, n_jobs=self.n_jobs)
+        evidence = Evidence.gather(ranked, near)
         before, after, is_better = evidence.counts()
         used = self.nearest is True or is_better
         found = {"rows": len(evidence.right), "before": before, "after": after, "used": used}
         self.choice_["nearest"] = found
         if not used:
-            return None
+            return None, ranked
         reranker = NearestScorer().fit(samples)
         evidence.fit_curve(reranker)
-        return reranker
+        said = np.full(ranked.scores.shape, reranker.curve_.min())
+        said[:, :RERANKED] = reranker.curve_at(near)
+        is_label = ranked.scores > -np.inf
+        scaled = reranker.scale_ * np.where(is_label, ranked.scores, 0.0)
+        return reranker, ranked.rescored(np.where(is_label, scaled + said, -np.inf))
 
     def partial_fit(self, samples: Samples) -> Self:
         """Let every scorer learn from more samples; the weights stay."""
@@ -212,10 +221,7 @@ class Ensemble(LabelScorer):
         total = sum(weight * scorer.scores_at(rows, codes) for scorer, weight in self._speaking())
         if self.reranker_ is None:
             return np.asarray(total)
-        best, _ = self._best(rows, min(RERANKED, self.n_classes))
-        is_best = (codes[:, :, None] == best[:, None, :]).any(axis=2)
-        said = np.where(is_best, self.reranker_.scores_at(rows, codes), self.reranker_.curve_.min())
-        return self.reranker_.scale_ * total + said
+        return self.reranker_.scale_ * total + self._said_by_nearest(rows, codes)
 
     def all_scores(self, rows: Rows) -> NDArray:
         """Weighted sums of all labels; those of the best are reranked."""
@@ -229,6 +235,27 @@ class Ensemble(LabelScorer):
         total = self.reranker_.scale_ * total + self.reranker_.curve_.min()
         np.put_along_axis(total, codes, new, 1)
         return total
+
+    def _said_by_nearest(self, rows: Rows, codes: Codes) -> NDArray[np.float64]:
+        """What the reranker adds to the weighted sums of these labels."""
+        reranker: Any = self.reranker_
+        best, _ = self._best(rows, min(RERANKED, self.n_classes))
+        is_best = (codes[:, :, None] == best[:, None, :]).any(axis=2)
+        return np.where(is_best, reranker.scores_at(rows, codes), reranker.curve_.min())
+
+    def explain(self, rows: Rows, codes: Codes) -> Contributions:
+        """Weighted sum of what the scorers say, and what reranking adds."""
+        parts = [scorer.explain(rows, codes).times(weight) for scorer, weight in self._speaking()]
+        total = reduce(Contributions.plus, parts)
+        if self.reranker_ is None:
+            return total
+        total = total.times(self.reranker_.scale_)
+        said = self._said_by_nearest(rows, codes)
+        return total.plus(Contributions(np.zeros_like(total.features), {NearestScorer.name: said}))
+
+    def validation_scores(self) -> ValidationScores | None:
+        """Candidates of the validation rows; None for a model that was read from a file."""
+        return self.__dict__.get("_validated")
 
     def _speaking(self) -> Iterator[tuple[LabelScorer, float]]:
         return zip(self.scorers_, self.weights_, strict=True)
@@ -338,22 +365,24 @@ class _Trial(NamedTuple):
             },
         }
 
-    def evidence(self, weights: NDArray, train: Samples, *, n_jobs: int | None) -> Evidence:
-        """Look for the nearest rows of the best candidates, among the training rows."""
+    def ranked(self, weights: NDArray) -> ValidationScores:
+        """All candidates under these weights, best first."""
         total = np.where(self.valid, self.scores @ weights, -np.inf)
-        best = np.argsort(-total, axis=1, kind="stable")[:, :RERANKED]
-        total, codes, right, valid = (
-            np.take_along_axis(table, best, 1)
-            for table in (total, self.codes, self.right, self.valid)
+        order = np.argsort(-total, axis=1, kind="stable")
+        codes, total, right = (
+            np.take_along_axis(table, order, 1) for table in (self.codes, total, self.right)
         )
+        return ValidationScores(codes, total, right & (total > -np.inf), self.validation)
+
+    def similarity(self, codes: Codes, train: Samples, *, n_jobs: int | None) -> NDArray:
+        """Cosines of the validation rows and the nearest training row of each of these labels."""
         known = train.owners[np.isin(train.codes, codes)]
         nearest = NearestScorer().fit(train.take(np.unique(known)))
 
         def similarity(part: slice) -> NDArray:
             return nearest.similarity(self.validation.X[part], codes[part])
 
-        parts = map_blocks(similarity, len(codes), block=_BLOCK_ROWS, n_jobs=n_jobs)
-        return Evidence.gather(total, np.concatenate(parts), right, valid, self.validation.weight)
+        return np.concatenate(map_blocks(similarity, len(codes), block=_BLOCK_ROWS, n_jobs=n_jobs))
 
 
 def _divided(weights: NDArray, scorers: Sequence[LabelScorer]) -> list[NDArray]:

@@ -17,7 +17,7 @@ from locole.kernels.topk import push_rows
 from locole.parallel.blocks import n_threads, slices, workers
 from locole.parameters import N_JOBS, PASSES, SEED, at_least
 from locole.samples import Rows, Samples
-from locole.scoring.base import Codes, LabelScorer
+from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
 
 __all__ = ["FactorScorer"]
 
@@ -200,6 +200,15 @@ class FactorScorer(LabelScorer):
         points = self.points(rows).astype(np.float64)
         parts = slices(self.n_classes, _BLOCK_LABELS)
         return np.hstack([points @ self.label_vectors_[part].T for part in parts])
+
+    def explain(self, rows: Rows, codes: Codes) -> Contributions:
+        """Products of each feature's vector with those of the labels."""
+        X, vectors = rows.csr, self.feature_vectors_
+        found = np.empty((X.nnz, codes.shape[1]))
+        for i, part in enumerate(entries_of(X)):
+            labels = self.label_vectors_[codes[i]].astype(np.float64)
+            found[part] = X.data[part, None] * (vectors[X.indices[part]] @ labels.T)
+        return Contributions(found, {})
 
     # Save ---------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from locole.io import saved_as
 from locole.io.trust import check_pointers
 from locole.kernels.nearest import nearest_rows
 from locole.samples import Rows, Samples
-from locole.scoring.base import Codes, LabelScorer, best_of
+from locole.scoring.base import Codes, LabelScorer, ValidationScores, best_of
 from locole.scoring.weights import first_is_right, fit_weights
 
 __all__ = ["KNOTS", "RERANKED", "Evidence", "NearestScorer"]
@@ -123,9 +123,12 @@ class NearestScorer(LabelScorer):
 
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
         """Values of the curve at the similarity of each label's nearest row."""
-        near = self.similarity(rows.csr, codes)
-        said = np.interp(near, KNOTS, self.curve_)
-        said[near > SAME] = self.curve_.max()
+        return self.curve_at(self.similarity(rows.csr, codes))
+
+    def curve_at(self, similarity: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Values of the curve."""
+        said = np.interp(similarity, KNOTS, self.curve_)
+        said[similarity > SAME] = self.curve_.max()
         return said
 
     def rerank(
@@ -167,21 +170,16 @@ class Evidence(NamedTuple):
     weight: NDArray | None
 
     @classmethod
-    def gather(
-        cls,
-        totals: NDArray[np.float64],
-        near: NDArray[np.float32],
-        right: NDArray[np.bool_],
-        valid: NDArray[np.bool_],
-        weight: NDArray | None,
-    ) -> Self:
-        """Evidence from first-stage scores and similarities of the same candidates."""
+    def gather(cls, ranked: ValidationScores, near: NDArray[np.float32]) -> Self:
+        """Evidence from the best labels of each row and the similarities of so many of them."""
+        k = near.shape[1]
+        totals = ranked.scores[:, :k]
+        valid = totals > -np.inf
+        right = ranked.right[:, :k] & valid
+        inputs = np.concatenate([np.where(valid, totals, 0.0)[..., None], _shares(near)], axis=-1)
         new = ~(near > SAME).any(axis=1)
-        totals = np.where(valid, totals, 0.0)  # minus infinity before
-        inputs = np.concatenate([totals[..., None], _shares(near)], axis=-1)
-        return cls(
-            inputs[new], (right & valid)[new], valid[new], None if weight is None else weight[new]
-        )
+        weight = ranked.samples.weight
+        return cls(inputs[new], right[new], valid[new], None if weight is None else weight[new])
 
     def fit(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Scale and values of the curve that make the labels of these rows most likely."""

@@ -18,7 +18,7 @@ from locole.parallel.blocks import map_blocks, slices
 from locole.parallel.progress import track
 from locole.parameters import N_JOBS, SEED, SWITCH, VERBOSE
 from locole.samples import Rows, Samples
-from locole.scoring.base import Codes, LabelScorer
+from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
 
 __all__ = ["ProfileScorer", "suit_profiles"]
 
@@ -238,6 +238,16 @@ class ProfileScorer(LabelScorer):
             np.empty((1, odds.width), dtype=np.float32), odds.labels, found, at, scores, codes,
         )  # fmt: skip
         return codes, scores, at
+
+    def explain(self, rows: Rows, codes: Codes) -> Contributions:
+        """Log-odds of each feature, times its entry in the row."""
+        X, S = rows.csr, self.sums_
+        odds = sp.csr_array((self._log_odds().weights, S.indices, S.indptr), shape=S.shape)
+        found = np.empty((X.nnz, codes.shape[1]))
+        for i, part in enumerate(entries_of(X)):
+            said = odds[X.indices[part]].tocsc()[:, codes[i]].toarray()
+            found[part] = X.data[part, None] * said
+        return Contributions(found, {})
 
     # Sources ------------------------------------------------------------------------------------
 

@@ -24,8 +24,9 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parameters import NOT_NEGATIVE, SWITCH, one_of
 from locole.regressors import TargetRegressor
+from locole.regressors.linear import LinearRegressor
 from locole.samples import LARGEST, Rows, Samples, take
-from locole.scoring.base import Codes, LabelScorer
+from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
 from locole.targets import Targets
 
 __all__ = ["VectorScorer", "weigh_features"]
@@ -246,11 +247,58 @@ class VectorScorer(LabelScorer):
         """Inner products of the points with all vectors."""
         return all_scores(self.embedding_, self.points(rows), self.decoder_)
 
+    def explain(self, rows: Rows, codes: Codes) -> Contributions:
+        """What each feature adds to the points, times the labels' vectors.
+
+        What a regressor that is not linear says is one number, as are intercepts and the prior.
+        """
+        X = sp.csr_array(weigh_features(rows.csr, self.feature_weights_))
+        total = Contributions(np.zeros((X.nnz, codes.shape[1])), {})
+        for name, weight in zip(self.regressors_, self.weights_, strict=True):
+            if weight != 0:
+                total = total.plus(self._explained(name, rows, X, codes).times(weight))
+        is_prior = self._has_prior(rows, self._sum_of_points(rows))
+        if not is_prior.any():
+            return total
+        prior = np.where(is_prior[:, None], self.prior_point_, 0.0)
+        total.features[np.repeat(is_prior, np.diff(X.indptr))] = 0
+        others = {"prior": _products(self.embedding_, prior, codes)}
+        for name, part in total.others.items():
+            others[name] = np.where(is_prior[:, None], 0.0, part)
+        return Contributions(total.features, others)
+
+    def _explained(self, name: str, rows: Rows, X: sp.csr_array, codes: Codes) -> Contributions:
+        """What one regressor says."""
+        regressor, found = self.regressors_[name], np.zeros((X.nnz, codes.shape[1]))
+        if not isinstance(regressor, LinearRegressor):
+            Z = regressor.predict(weigh_features(rows.X, self.feature_weights_))
+            return Contributions(found, {name: _products(self.embedding_, Z, codes)})
+        for i, part in enumerate(entries_of(X)):
+            G = self.embedding_.real_rows(codes[i]).astype(np.float64)
+            found[part] = X.data[part, None] * (regressor.weights_of(X.indices[part]) @ G.T)
+        if not regressor.intercept_.any():
+            return Contributions(found, {})
+        Z = np.broadcast_to(regressor.intercept_, (len(rows), regressor.n_outputs_))
+        return Contributions(found, {"intercept": _products(self.embedding_, Z, codes)})
+
     def is_silent(self, rows: Rows) -> bool:
         """Whether all points are zero."""
         return not self.points(rows).any()
 
     def _points(self, rows: Rows) -> NDArray:
+        total = self._sum_of_points(rows)
+        is_prior = self._has_prior(rows, total)
+        if is_prior.any():
+            total = np.where(is_prior[:, None], self.prior_point_.astype(total.dtype), total)
+        return total
+
+    def _has_prior(self, rows: Rows, points: NDArray) -> NDArray[np.bool_]:
+        """Which rows have told the regressors nothing, so that the prior scores them."""
+        silent = np.asarray(~points.any(axis=1))
+        return silent & rows.is_empty if self.others_speak else silent
+
+    def _sum_of_points(self, rows: Rows) -> NDArray:
+        """Weighted sum of the regressors' points."""
         X = weigh_features(rows.X, self.feature_weights_)
         total: Any = None
         for regressor, weight in zip(self.regressors_.values(), self.weights_, strict=True):
@@ -261,11 +309,6 @@ class VectorScorer(LabelScorer):
                 total = Z if total is None else total + Z
         if total is None:
             total = np.zeros((len(rows), self.embedding_.real_dim), dtype=np.float32)
-        silent = np.asarray(~total.any(axis=1))
-        if self.others_speak:
-            silent &= rows.is_empty
-        if silent.any():
-            total = np.where(silent[:, None], self.prior_point_.astype(total.dtype), total)
         return total
 
     # Sources ------------------------------------------------------------------------------------

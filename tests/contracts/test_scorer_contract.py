@@ -29,7 +29,7 @@ from locole.scoring import (
     ProfileScorer,
     VectorScorer,
 )
-from locole.scoring.base import best_of
+from locole.scoring.base import best_of, entries_of
 
 
 @saved_as("scorer.constant_for_tests")
@@ -256,6 +256,43 @@ def test_silent_means_that_all_scores_are_zero(scorer):
     for some in (EMPTY, *(ROWS[[i]] for i in range(ROWS.shape[0]))):
         if scorer.is_silent(rows(some)):
             assert not scorer.all_scores(rows(some)).any()
+
+
+def test_explanations_add_up_to_the_scores(scorer):
+    asked = sp.csr_array(sp.vstack([ROWS, EMPTY]))
+    codes = np.random.default_rng(0).integers(0, N, (asked.shape[0], 6))
+    said = scorer.explain(rows(asked), codes)
+    assert said.features.shape == (asked.nnz, 6)
+    sums = np.array([said.features[part].sum(axis=0) for part in entries_of(asked)])
+    for part in said.others.values():
+        assert part.shape == codes.shape
+        sums += part
+    close(sums, scorer.scores_at(rows(asked), codes))
+
+
+@pytest.mark.parametrize("name", ["one regressor", "weighted features", "factors", "profiles"])
+def test_a_feature_adds_what_the_score_loses_without_it(name):
+    scorer = copy.deepcopy(SCORERS[name]).fit(SAMPLES, before=[ProfileScorer().fit(SAMPLES)])
+    one = ROWS[[-1]]
+    codes = np.arange(N)[None]
+    said = scorer.explain(rows(one), codes)
+    for place in range(one.nnz):
+        less = one.copy()
+        less.data[place] = 0
+        lost = scorer.scores_at(rows(one), codes) - scorer.scores_at(rows(less), codes)
+        close(said.features[place], lost[0])
+
+
+def test_validation_rows_are_scored_before_they_are_learnt(scorer):
+    """By an ensemble, which has such; ranked as its candidates are."""
+    found = scorer.validation_scores()
+    assert (found is not None) is isinstance(scorer, Ensemble)
+    if found is not None:
+        assert found.codes.shape == found.scores.shape == found.right.shape
+        assert_same_bits(
+            found.right & True, found.samples.has(found.codes) & (found.scores > -np.inf)
+        )
+        assert (np.diff(np.where(np.isfinite(found.scores), found.scores, -1e300)) <= 0).all()
 
 
 def test_shape(scorer):
