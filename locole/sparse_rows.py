@@ -53,8 +53,14 @@ def with_constant(X: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(sp.hstack([X, ones], format="csr"))
 
 
-def label_sums(X: sp.csr_array, codes: NDArray[np.int64], n_classes: int) -> sp.csr_array:
-    """Sum of the rows of each label.
+def label_sums(
+    X: sp.csr_array,
+    codes: NDArray[np.int64],
+    n_classes: int,
+    *,
+    owners: NDArray[np.int64] | None = None,
+) -> sp.csr_array:
+    """Sum of the rows of each label; ``owners`` are the rows of the codes, if not one after the other.
 
     Examples
     --------
@@ -62,8 +68,9 @@ def label_sums(X: sp.csr_array, codes: NDArray[np.int64], n_classes: int) -> sp.
     array([[0., 1., 0.],
            [1., 0., 1.]])
     """
-    ones, shape = np.ones(codes.size, dtype=X.dtype), (n_classes, codes.size)
-    member = sp.csr_array((ones, (codes, np.arange(codes.size))), shape=shape)
+    owners = np.arange(codes.size) if owners is None else owners
+    ones, shape = np.ones(codes.size, dtype=X.dtype), (n_classes, X.shape[0])
+    member = sp.csr_array((ones, (codes, owners)), shape=shape)
     return sp.csr_array(member @ X)
 
 

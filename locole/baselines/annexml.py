@@ -18,6 +18,7 @@ from locole.kernels.csr import Csr
 from locole.kernels.simd import padded_width
 from locole.parallel.blocks import map_blocks
 from locole.parameters import COUNT, N_JOBS, NOT_NEGATIVE, PASSES, POSITIVE, SEED, VERBOSE
+from locole.samples import Samples
 from locole.sparse_rows import unit_rows
 
 __all__ = ["AnnexML"]
@@ -166,7 +167,8 @@ class AnnexML(Baseline):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+    def _learn(self, samples: Samples) -> None:
+        X, codes = samples.X, samples.codes
         X = unit_rows(X)
         n_parts = max(1, X.shape[0] // _PART_ROWS) if self.n_parts is None else int(self.n_parts)
         self.partition_ = self._learn_partitions(X, codes, n_parts)

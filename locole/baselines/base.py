@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from locole.atomic import all_or_nothing
 from locole.base import LabelClassifier
-from locole.samples import Rows
+from locole.samples import Rows, Samples
 
 __all__ = ["Baseline"]
 
@@ -28,8 +28,8 @@ class Baseline(LabelClassifier):
     _dtypes: ClassVar = (np.float32, np.float64)
 
     @abstractmethod
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        """Learn from float32 rows and the codes 0 … n_classes−1 of their labels."""
+    def _learn(self, samples: Samples) -> None:
+        """Learn from float32 rows and their labels; several for a row if ``_takes_several``."""
 
     @abstractmethod
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
@@ -43,11 +43,12 @@ class Baseline(LabelClassifier):
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Labels of any kind that can be sorted.
+            Labels of any kind that can be sorted. For Centroids, Parabel, Bonsai and PPDSparse also
+            several for each row, as for `locole.LocoleClassifier.fit`.
         """
         self.check_parameters()
         samples, self.classes_ = self._samples(X, y)
-        self._learn(_canonical(samples.X), samples.codes)
+        self._learn(samples._replace(X=_canonical(samples.X)))
         return self
 
     def _checked_rows(self, X: Any) -> sp.csr_array:

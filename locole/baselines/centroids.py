@@ -12,6 +12,7 @@ from locole.baselines.base import Baseline
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.parameters import N_JOBS
+from locole.samples import Samples
 from locole.scoring.base import best_of
 from locole.sparse_rows import label_sums, unit_rows
 
@@ -23,7 +24,7 @@ class Centroids(Baseline):
     r"""Answer with the label whose mean row has the largest cosine with the row.
 
     .. math:: \hat y(x) = \arg\max_i \frac{\langle x, c_i\rangle}{\|c_i\|},
-              \qquad c_i = \sum_{j: y_j = i} x_j
+              \qquad c_i = \sum_{j: i \in y_j} x_j
 
     Training is one sparse product. It needs memory of the order of the data, and is hard to beat where
     labels have a handful of rows each.
@@ -49,12 +50,13 @@ class Centroids(Baseline):
     _parameter_constraints: ClassVar = {"n_jobs": N_JOBS}
     _learnt: ClassVar = {**Baseline._learnt, "centroids_": sp.csr_array}
     _block_rows: ClassVar[int] = 128
+    _takes_several: ClassVar = True
 
     def __init__(self, *, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        sums = label_sums(X, codes, self.classes_.size)
+    def _learn(self, samples: Samples) -> None:
+        sums = label_sums(samples.X, samples.codes, self.classes_.size, owners=samples.owners)
         sums.sort_indices()
         self.centroids_ = sp.csr_array(unit_rows(sums).T)
 

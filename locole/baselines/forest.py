@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from locole.baselines.base import Baseline
 from locole.baselines.label_tree import (
     NodeSettings,
+    Places,
     Shape,
     Tree,
     grow_tree,
@@ -25,6 +26,7 @@ from locole.kernels.csr import Csr
 from locole.kernels.label_tree import Forest, search_trees
 from locole.parallel.blocks import map_blocks, n_threads
 from locole.parameters import COUNT, N_JOBS, NOT_NEGATIVE, PASSES, POSITIVE, SEED, VERBOSE, one_of
+from locole.samples import Samples
 from locole.sparse_rows import unit_rows, with_constant
 
 __all__ = ["Engine", "LabelTrees"]
@@ -66,6 +68,7 @@ class LabelTrees(Baseline):
     }
     _learnt: ClassVar = {**Baseline._learnt, **_own}
     _block_rows: ClassVar[int] = 256
+    _takes_several: ClassVar = True
 
     n_trees: int
     max_leaf: int
@@ -104,18 +107,19 @@ class LabelTrees(Baseline):
                 labels[node] = np.sort(np.concatenate([labels[c] for c in children[node]]))
         return Tree(labels, children)
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+    def _learn(self, samples: Samples) -> None:
         self.__dict__.pop("_omikuji", None)
         if self.engine == "omikuji":
-            self._learn_by_omikuji(X, codes)
+            self._learn_by_omikuji(samples)
             return
-        X = with_constant(unit_rows(X))
-        trees = self._grow(X, codes)
+        X = with_constant(unit_rows(samples.X))
+        samples = samples._replace(X=X)
+        trees = self._grow(samples)
         sizes = [len(tree.labels) for tree in trees]
         first = np.cumsum(sizes) - sizes
         nodes = [(t, node) for t, size in enumerate(sizes) for node in range(size)]
         targets = [trees[t].targets(node, first[t], len(nodes)) for t, node in nodes]
-        learnt = self._learn_nodes(X, codes, trees, nodes)
+        learnt = self._learn_nodes(samples, trees, nodes)
         self._roots = first.astype(np.int64)
         self._children = _pointers([t.size for t in targets])
         self._targets = np.concatenate(targets).astype(np.int64)
@@ -127,7 +131,7 @@ class LabelTrees(Baseline):
         self._nodes = where[order].astype(np.int32)
         self._weights = _stacked([weights for _, weights in learnt])[order]
 
-    def _learn_by_omikuji(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+    def _learn_by_omikuji(self, samples: Samples) -> None:
         shape = self._shape()
         settings = {
             "n_trees": self.n_trees,
@@ -144,7 +148,7 @@ class LabelTrees(Baseline):
         for name in LabelTrees._own:  # of an earlier fit by the other engine
             self.__dict__.pop(name, None)
         threads = n_threads(self.n_jobs)
-        self._omikuji = learn_by_omikuji(X, codes, self.classes_.size, settings, threads)
+        self._omikuji = learn_by_omikuji(samples, settings, threads)
 
     def _state(self) -> dict[str, Any]:
         if "_omikuji" in vars(self):
@@ -154,9 +158,11 @@ class LabelTrees(Baseline):
             )
         return super()._state()
 
-    def _grow(self, X: sp.csr_array, codes: NDArray[np.int64]) -> list[Tree]:
+    def _grow(self, samples: Samples) -> list[Tree]:
         shape = self._shape()
-        centroids = label_centroids(X[:, :-1], codes, self.classes_.size)
+        centroids = label_centroids(
+            samples.X[:, :-1], samples.codes, self.classes_.size, owners=samples.owners
+        )
 
         def grow(which: slice) -> Tree:
             rng = np.random.default_rng([self.random_state, which.start])
@@ -165,22 +171,18 @@ class LabelTrees(Baseline):
         return self._each(grow, self.n_trees, "trees")
 
     def _learn_nodes(
-        self,
-        X: sp.csr_array,
-        codes: NDArray[np.int64],
-        trees: list[Tree],
-        nodes: list[tuple[int, int]],
+        self, samples: Samples, trees: list[Tree], nodes: list[tuple[int, int]]
     ) -> list[tuple[NDArray[np.int32], sp.csr_array]]:
         settings = NodeSettings(self.C, self.threshold, self.epochs, self.tol)
+        owners = samples.owners
 
         def learn(which: slice) -> tuple[NDArray[np.int32], sp.csr_array]:
             t, node = nodes[which.start]
             tree = trees[t]
-            place = tree.place_in(node, self.classes_.size)[codes]
-            rows = np.flatnonzero(place >= 0)
+            child = tree.place_in(node, self.classes_.size)[samples.codes]
             n_outputs = tree.children[node].size or tree.labels[node].size
             rng = np.random.default_rng([self.random_state, t, node])
-            return learn_node(X, rows, place[rows], n_outputs, settings, rng)
+            return learn_node(samples.X, Places.of(child, owners), n_outputs, settings, rng)
 
         return self._each(learn, len(nodes), "nodes")
 

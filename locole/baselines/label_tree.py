@@ -13,7 +13,7 @@ from locole.kernels.label_tree import NodeDuals, learn_outputs, number_features
 from locole.kernels.simd import padded_width
 from locole.sparse_rows import label_sums, row_squares, unit_rows
 
-__all__ = ["NodeSettings", "Shape", "Tree", "grow_tree", "label_centroids", "learn_node"]
+__all__ = ["NodeSettings", "Places", "Shape", "Tree", "grow_tree", "label_centroids", "learn_node"]
 
 # Rounds of k-means, and the gain of the mean cosine below which they end.
 _ROUNDS, _LEAST_GAIN = 20, 1e-4
@@ -56,9 +56,15 @@ class Tree(NamedTuple):
         return below + first if below.size else self.labels[node] + n_nodes
 
 
-def label_centroids(X: sp.csr_array, codes: NDArray[np.int64], n_labels: int) -> sp.csr_array:
+def label_centroids(
+    X: sp.csr_array,
+    codes: NDArray[np.int64],
+    n_labels: int,
+    *,
+    owners: NDArray[np.int64] | None = None,
+) -> sp.csr_array:
     """Mean rows of the labels, scaled to unit length."""
-    sums = label_sums(X.astype(np.float64), codes, n_labels)
+    sums = label_sums(X.astype(np.float64), codes, n_labels, owners=owners)
     sums.sort_indices()
     return unit_rows(sums)
 
@@ -134,24 +140,38 @@ class NodeSettings(NamedTuple):
     tol: float
 
 
+class Places(NamedTuple):
+    """Rows of a node; row i of them goes to ``children[starts[i] : starts[i+1]]``."""
+
+    rows: NDArray[np.int64]
+    children: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, child: NDArray[np.int64], owners: NDArray[np.int64]) -> Places:
+        """Places from the child, or −1, of every label of the rows ``owners``."""
+        inside = np.flatnonzero(child >= 0)
+        rows, starts = np.unique(owners[inside], return_index=True)
+        return cls(rows, child[inside], np.append(starts, inside.size))
+
+
 def learn_node(
     X: sp.csr_array,
-    rows: NDArray[np.int64],
-    place: NDArray[np.int64],
+    places: Places,
     n_outputs: int,
     settings: NodeSettings,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int32], sp.csr_array]:
     """Learn which of ``n_outputs`` children the rows of a node go to.
 
-    Returns the features that count and their weights (features, n_outputs). ``place`` is the
-    child of each row.
+    Returns the features that count and their weights (features, n_outputs).
     """
+    rows = places.rows
     mine = X[rows]
     features, local = _numbered(mine)
     shape = (rows.size, features.size)
     mine = sp.csr_array((mine.data, local, mine.indptr), shape=shape)
-    W = _descend(mine, place, n_outputs, settings, rng)
+    W = _descend(mine, places, n_outputs, settings, rng)
     W[np.abs(W) < settings.threshold] = 0
     kept = np.flatnonzero(W.any(axis=1))
     return features[kept], sp.csr_array(W[kept])
@@ -168,7 +188,7 @@ def _numbered(X: sp.csr_array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 def _descend(
     X: sp.csr_array,
-    place: NDArray[np.int64],
+    places: Places,
     n_outputs: int,
     settings: NodeSettings,
     rng: np.random.Generator,
@@ -177,7 +197,7 @@ def _descend(
 
     The dual is ``min ½‖Σ_i s_i α_i x_i‖² + Σ_i α_i²/(4C) − Σ_i α_i`` over α ≥ 0.
     """
-    n, width = place.size, padded_width(n_outputs)
+    n, width = X.shape[0], padded_width(n_outputs)
     W = np.zeros((X.shape[1], width), dtype=np.float32)
     state = NodeDuals(
         duals=np.zeros(n * width, dtype=np.float32),
@@ -188,6 +208,7 @@ def _descend(
     curvature = (row_squares(X) + ridge).astype(np.float32)
     for _ in range(settings.epochs):
         order = rng.permutation(n)
-        if learn_outputs(rows, order, place, n_outputs, ridge, curvature, state) < settings.tol:
+        positive = (order, places.children, places.starts)
+        if learn_outputs(rows, *positive, n_outputs, ridge, curvature, state) < settings.tol:
             break
     return W[:, :n_outputs]

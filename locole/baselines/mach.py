@@ -17,6 +17,7 @@ from locole.io import saved_as
 from locole.kernels.symbols import scan_symbols
 from locole.parameters import COUNT, N_JOBS, SEED, VERBOSE, at_least, one_of
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
+from locole.samples import Samples
 
 __all__ = ["MACH"]
 
@@ -124,7 +125,8 @@ class MACH(Baseline):
         R, B = self.buckets_.shape[1], self.n_buckets_
         return self._constant[: R * B].reshape(R, B)
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+    def _learn(self, samples: Samples) -> None:
+        X, codes = samples.X, samples.codes
         regressor = self._made()
         self.n_buckets_ = int(self.n_buckets)
         self.buckets_ = hashed(

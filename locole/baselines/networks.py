@@ -14,6 +14,7 @@ from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.parameters import one_of
 from locole.regressors import MLPRegressor
+from locole.samples import Samples
 from locole.scoring.base import best_of
 
 __all__ = ["MLPCrossEntropy", "MLPSquaredError"]
@@ -69,7 +70,8 @@ class _OneOutputEach(Baseline):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+    def _learn(self, samples: Samples) -> None:
+        X, codes = samples.X, samples.codes
         n_classes = self.classes_.size
         # One hash into as many buckets as there are labels: every label is an output of its own.
         each = np.arange(n_classes, dtype=np.int32)[:, None]

@@ -14,28 +14,25 @@ from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError
 from locole.kernels.annexml import fill_votes
+from locole.samples import Samples
 
 __all__ = ["best_by_omikuji", "learn_by_omikuji"]
 
 
-def learn_by_omikuji(
-    X: sp.csr_array,
-    codes: NDArray[np.int64],
-    n_labels: int,
-    settings: Mapping[str, Any],
-    n_threads: int,
-) -> Any:
+def learn_by_omikuji(samples: Samples, settings: Mapping[str, Any], n_threads: int) -> Any:
     """Train an ``omikuji.Model``; settings are values of omikuji's own hyper-parameters."""
     omikuji = _imported()
     chosen = omikuji.Model.default_hyper_param()
     for name, value in settings.items():
         setattr(chosen, name, value)
+    samples = samples.labelled()
+    n_rows, n_features = samples.X.shape
     # It learns from files only.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "train.txt")
         with path.open("w", encoding="ascii") as file:
-            file.write(f"{X.shape[0]} {X.shape[1]} {n_labels}\n")
-            file.writelines(_lines(X, codes))
+            file.write(f"{n_rows} {n_features} {samples.n_classes}\n")
+            file.writelines(_lines(samples))
         try:
             model = omikuji.Model.train_on_data(str(path), chosen, n_threads)
         except RuntimeError as error:
@@ -70,9 +67,16 @@ def _imported() -> Any:
     return omikuji
 
 
-def _lines(X: sp.csr_array, codes: NDArray[np.int64]) -> Iterator[str]:
-    """``label index:value …``, with enough digits for float32."""
+def _lines(samples: Samples) -> Iterator[str]:
+    """``label,label index:value …``, with enough digits for float32."""
+    X = samples.X
     indices, data = X.indices.tolist(), X.data.tolist()
-    for code, (start, stop) in zip(codes.tolist(), pairwise(X.indptr.tolist()), strict=True):
+    sets = np.split(samples.codes, np.cumsum(samples.n_labels)[:-1])
+    for labels, (start, stop) in zip(sets, pairwise(X.indptr.tolist()), strict=True):
         row = zip(indices[start:stop], data[start:stop], strict=True)
-        yield f"{code} " + " ".join(f"{j}:{x:.9g}" for j, x in row) + "\n"
+        yield (
+            ",".join(map(str, labels.tolist()))
+            + " "
+            + " ".join(f"{j}:{x:.9g}" for j, x in row)
+            + "\n"
+        )

@@ -19,6 +19,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel.blocks import map_blocks
 from locole.parameters import N_JOBS, NOT_NEGATIVE, SEED, VERBOSE, has
+from locole.samples import Samples
 
 __all__ = ["LinearOneVsRest"]
 
@@ -94,7 +95,8 @@ class LinearOneVsRest(SparseLinear):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+    def _learn(self, samples: Samples) -> None:
+        X, codes = samples.X, samples.codes
         estimator = self._made()
         X = _for_sklearn(X)
 

@@ -28,7 +28,7 @@ from locole.parameters import (
     VERBOSE,
     at_least,
 )
-from locole.samples import spare_rows
+from locole.samples import Samples, spare_rows
 
 __all__ = ["PDSparse"]
 
@@ -160,7 +160,8 @@ class PDSparse(SparseLinear):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+    def _learn(self, samples: Samples) -> None:
+        X, codes = samples.X, samples.codes
         solver = Ascent(
             X, codes, self.classes_.size, l1=self.l1, cost=self.cost, seed=self.random_state,
             n_candidates=self.n_candidates, search_fraction=self.search_fraction, n_jobs=self.n_jobs,

@@ -22,6 +22,7 @@ from locole.kernels.ppd_sparse import (
 from locole.parallel import Engine, in_order, make_engine, read_only
 from locole.parallel.blocks import slices
 from locole.parameters import ENGINE, N_JOBS, NOT_NEGATIVE, PASSES, POSITIVE, SEED, VERBOSE
+from locole.samples import Samples
 from locole.sparse_rows import compact, row_squares
 
 __all__ = ["PPDSparse"]
@@ -104,6 +105,7 @@ class PPDSparse(SparseLinear):
     }
     _learnt: ClassVar = {**SparseLinear._learnt, "intercept_": np.ndarray, "gaps_": np.ndarray}
     _unsaved: ClassVar = ("engine",)
+    _takes_several: ClassVar = True
 
     def __init__(
         self,
@@ -128,10 +130,10 @@ class PPDSparse(SparseLinear):
         self.verbose = verbose
         self.engine = engine
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
-        seed = [self.random_state, codes.size]
-        order = np.random.default_rng(seed).permutation(codes.size)
-        shared = _Shared.of(X[order], codes[order], self)
+    def _learn(self, samples: Samples) -> None:
+        n_rows, n_features = samples.X.shape
+        order = np.random.default_rng([self.random_state, n_rows]).permutation(n_rows)
+        shared = _Shared.of(samples.take(order), self)
         solved = in_order(
             make_engine(self.engine),
             solve_block,
@@ -144,7 +146,7 @@ class PPDSparse(SparseLinear):
             np.concatenate, zip(*solved, strict=True)
         )
         indptr = np.concatenate([[0], np.cumsum(counts)])
-        columns = sp.csc_array((weights, features, indptr), shape=(X.shape[1], counts.size))
+        columns = sp.csc_array((weights, features, indptr), shape=(n_features, counts.size))
         self._keep(sp.csr_array(columns), self.intercept_, self.gaps_)
 
     def _start(self) -> NDArray[np.float32]:
@@ -170,10 +172,12 @@ class _Shared(NamedTuple):
     loss: SquaredHinge
 
     @classmethod
-    def of(cls, X: sp.csr_array, codes: NDArray[np.int64], model: PPDSparse) -> _Shared:
-        X, T = compact(X), compact(sp.csr_array(X.T))
-        sizes, rows = row_squares(X), np.argsort(codes, kind="stable")
-        heads = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+    def of(cls, samples: Samples, model: PPDSparse) -> _Shared:
+        X, T = compact(samples.X), compact(sp.csr_array(samples.X.T))
+        sizes, codes = row_squares(X), samples.codes
+        rows = samples.owners[np.argsort(codes, kind="stable")]
+        counts = np.bincount(codes, minlength=samples.n_classes)
+        heads = np.concatenate([[0], np.cumsum(counts)])
         for matrix in (X, T):
             matrix.data, matrix.indices, matrix.indptr = map(
                 read_only, (matrix.data, matrix.indices, matrix.indptr)

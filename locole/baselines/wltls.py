@@ -26,6 +26,7 @@ from locole.parameters import (
     at_least,
     one_of,
 )
+from locole.samples import Samples
 from locole.sparse_rows import with_constant
 
 __all__ = ["WLTLS"]
@@ -167,7 +168,8 @@ class WLTLS(Baseline):
         """Constant parts of the edges' classifiers."""
         return self._constant[: self.n_edges_]
 
-    def _learn(self, X: sp.csr_array, codes: NDArray[np.int64]) -> None:
+    def _learn(self, samples: Samples) -> None:
+        X, codes = samples.X, samples.codes
         self.width_ = int(self.width)
         self.n_edges_ = self.trellis_.n_edges
         self.paths_ = self._assigned(X, codes)

@@ -69,12 +69,12 @@ class Forest(NamedTuple):
 
 
 @kernel
-def learn_outputs(X, order, positive, n_outputs, ridge, curvature, state):
+def learn_outputs(X, order, positive, starts, n_outputs, ridge, curvature, state):
     """One pass of dual coordinate descent on squared hinge losses; returns the largest violation.
 
-    Output k of row i has sign +1 if ``positive[i] == k`` and −1 otherwise. X : Csr; ridge : 1/(2C);
-    curvature : (rows,) ‖x_i‖² + ridge; state : NodeDuals. Outputs past ``n_outputs`` have sign 0 and
-    stay as they are.
+    Output k of row i has sign +1 if it is among ``positive[starts[i] : starts[i+1]]`` and −1
+    otherwise. X : Csr; ridge : 1/(2C); curvature : (rows,) ‖x_i‖² + ridge; state : NodeDuals. Outputs
+    past ``n_outputs`` have sign 0 and stay as they are.
     """
     indptr, indices, data = X
     duals, W, signs = state
@@ -85,7 +85,8 @@ def learn_outputs(X, order, positive, n_outputs, ridge, curvature, state):
     for r in range(order.size):
         i = order[r]
         start, stop = indptr[i], indptr[i + 1]
-        signs[positive[i]] = 1
+        for k in range(starts[i], starts[i + 1]):
+            signs[positive[k]] = 1
         size = broadcast(curvature[i])
         step = broadcast(np.float32(1) / curvature[i])
         for o in range(0, width, WIDTH):
@@ -103,7 +104,8 @@ def learn_outputs(X, order, positive, n_outputs, ridge, curvature, state):
                 for p in range(start, stop):
                     at = indices[p] * width + o
                     store(W, at, fma(broadcast(data[p]), change, load(W, at)))
-        signs[positive[i]] = -1
+        for k in range(starts[i], starts[i + 1]):
+            signs[positive[k]] = -1
     store(signs, 0, worst)
     return signs[:WIDTH].max()
 

@@ -138,7 +138,7 @@ class Propensities:
         sets = _sets("Y_train", Y_train)
         self.labels = sets.labels
         counts = np.bincount(_pairs(sets, sets.labels.size)[1], minlength=sets.labels.size)
-        self._factor = (np.log(sets.n_rows) - 1) * (B + 1) ** A
+        self._factor = max(np.log(sets.n_rows) - 1, 0) * (B + 1) ** A
         self._A, self._B = A, B
         self.values = self._from_counts(counts)
 

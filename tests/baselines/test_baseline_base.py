@@ -13,8 +13,8 @@ from locole.scoring.base import best_of
 class Watching(Baseline):
     """Keeps what it is given and answers with the first labels."""
 
-    def _learn(self, X, codes):
-        self.rows_, self.codes_ = X, codes
+    def _learn(self, samples):
+        self.rows_, self.codes_ = samples.X, samples.codes
 
     def _rank(self, X, k):
         return best_of(np.zeros((X.shape[0], self.classes_.size)), k)

@@ -18,6 +18,7 @@ from locole import load
 from locole.baselines import Bonsai, Parabel
 from locole.baselines.label_tree import (
     NodeSettings,
+    Places,
     Shape,
     _balanced,
     grow_tree,
@@ -150,13 +151,17 @@ def test_classifiers_are_the_optimum(seed, n, n_outputs, C):
     rows[:, 7] = 1
     sparse = sp.csr_array(rows.astype(F32))
     rows = sparse.toarray().astype(np.float64)
-    place = rng.integers(0, n_outputs, n)
+    # Every row goes to a child, and some to several.
+    member = rng.random((n, n_outputs)) < 0.2
+    member[np.arange(n), rng.integers(0, n_outputs, n)] = True
+    owners, child = np.nonzero(member)
     settings = NodeSettings(C=C, threshold=0.0, epochs=2000, tol=1e-6)
-    features, weights = learn_node(sparse, np.arange(n), place, n_outputs, settings, rng)
+    places = Places.of(child, owners)
+    features, weights = learn_node(sparse, places, n_outputs, settings, rng)
     W = np.zeros((8, n_outputs))
     W[features] = weights.toarray()
     for k in range(n_outputs):
-        signs = np.where(place == k, 1.0, -1.0)
+        signs = np.where(member[:, k], 1.0, -1.0)
         best = minimize(objective, np.zeros(8), (rows, signs, C), jac=True, options={"gtol": 1e-9})
         value = objective(W[:, k], rows, signs, C)[0]
         assert value == pytest.approx(best.fun, rel=1e-4, abs=1e-5)
@@ -167,7 +172,11 @@ def test_classifiers_are_those_of_liblinear():
     rows = prepared(X)
     settings = NodeSettings(C=1.0, threshold=0.0, epochs=1000, tol=1e-5)
     features, weights = learn_node(
-        sp.csr_array(rows.astype(F32)), np.arange(800), Y, 40, settings, np.random.default_rng(0)
+        sp.csr_array(rows.astype(F32)),
+        Places.of(Y, np.arange(800)),
+        40,
+        settings,
+        np.random.default_rng(0),
     )
     W = np.zeros((301, 40))
     W[features] = weights.toarray()
@@ -179,7 +188,9 @@ def test_small_weights_are_cleared():
     settings = NodeSettings(C=1.0, threshold=0.1, epochs=20, tol=0.1)
     some = np.arange(0, 800, 3)
     rng = np.random.default_rng(0)
-    features, weights = learn_node(X, some, Y[some] % 2, 2, settings, rng)
+    places = Places.of(np.where(np.arange(800) % 3 == 0, Y % 2, -1), np.arange(800))
+    np.testing.assert_array_equal(places.rows, some)
+    features, weights = learn_node(X, places, 2, settings, rng)
     assert (np.abs(weights.data) >= 0.1).all()
     assert np.unique(features).size == features.size
     assert (np.diff(weights.indptr) > 0).all()  # features without a weight are left out

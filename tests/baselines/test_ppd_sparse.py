@@ -12,6 +12,7 @@ from locole.baselines import PPDSparse
 from locole.baselines.ppd_sparse import _Shared, solve_block
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
+from locole.samples import Samples
 
 X_WORDS, Y_WORDS = words(n_classes=12, n_samples=150, n_features=60)
 X_WORDS = sp.csr_array(X_WORDS / np.sqrt(7), dtype=np.float32)
@@ -96,7 +97,7 @@ def test_larger_penalties_give_fewer_weights():
 
 
 def test_labels_do_not_depend_on_their_neighbours():
-    problem = _Shared.of(X_WORDS, Y_WORDS, PPDSparse())
+    problem = _Shared.of(Samples(X_WORDS, Y_WORDS, 12), PPDSparse())
     whole = solve_block(problem, slice(0, 12))
     again = solve_block(problem, slice(0, 12))
     assert_same_bits(list(whole), list(again))
@@ -107,7 +108,7 @@ def test_labels_do_not_depend_on_their_neighbours():
 
 def test_read_only_problems_are_solved():
     """Workers in other processes see shared memory that they may not write to."""
-    problem = _Shared.of(X_WORDS.copy(), Y_WORDS.copy(), PPDSparse())
+    problem = _Shared.of(Samples(X_WORDS.copy(), Y_WORDS.copy(), 12), PPDSparse())
     expected = solve_block(problem, slice(0, 3))
     for matrix in (problem.X, problem.by_feature):
         for array in (matrix.data, matrix.indices, matrix.indptr):
