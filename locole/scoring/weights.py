@@ -25,9 +25,11 @@ def fit_weights(
 ) -> NDArray[np.float64]:
     """Non-negative weights under which the right candidates are most likely.
 
-    Minimises the mean of ``−log softmax(scores @ weights)[right]`` over the rows that have a label
-    among the candidates, a convex problem; of several right ones each has the same part in its row. The
-    weighted scores are then calibrated logits.
+    Minimises the mean of ``−log softmax(scores @ weights)[right]`` over the rows that have their label
+    among the candidates, a convex problem. The weighted scores are then calibrated logits.
+
+    If rows have several right candidates, each is to be told from the wrong ones, and not from the
+    others: a row counts once for each of them, with the others left out, and all together as one row.
 
     Parameters
     ----------
@@ -47,12 +49,11 @@ def fit_weights(
     >>> bool(weights[0] > 1), float(weights[1])
     (True, 0.0)
     """
-    use = (right & valid).any(axis=1)
-    scores, right, valid = scores[use], (right & valid)[use], valid[use]
+    rows, right, valid, share = _one_right(right, valid, sample_weight)
+    scores = scores[rows]
     sure = scores.shape[2] - signed
-    if not use.any():
+    if rows.size == 0:
         return np.repeat([1.0, 0.0], [sure, signed])
-    share = np.ones(len(scores)) if sample_weight is None else sample_weight[use]
     share = share / share.sum()
     spread = scores[valid].std(axis=0)
     # A source that says the same of every candidate says nothing.
@@ -60,15 +61,14 @@ def fit_weights(
     spread = np.where(silent, np.inf, spread)
     flat = (scores / spread).reshape(-1, spread.size)
     penalty = np.repeat([0.0, _PENALTY], [sure, signed])
-    target = _spread(right)
 
     def objective(weights: NDArray) -> tuple[float, NDArray]:
         logits = np.where(valid, (flat @ weights).reshape(valid.shape), -np.inf)
         logits -= logits.max(axis=1, keepdims=True)
         odds = np.exp(logits)
         p = odds / odds.sum(axis=1, keepdims=True)
-        loss = -(share[:, None] * target)[right] @ np.log(np.maximum(p[right], 1e-300))
-        slope = (share[:, None] * (p - target)).ravel() @ flat
+        loss = -share @ np.log(np.maximum(p[right], 1e-300))
+        slope = (share[:, None] * (p - right)).ravel() @ flat
         return loss + penalty @ weights**2 / 2, slope + penalty * weights
 
     start = np.repeat([0.5, 0.0], [sure, signed])
@@ -92,9 +92,9 @@ def mean_loss(
     valid: NDArray[np.bool_],
     sample_weight: NDArray | None = None,
 ) -> float:
-    """Mean of ``−log softmax(total)[right]`` over the rows that have a label among the candidates.
+    """Mean of ``−log softmax(total)[right]`` over the rows that have their label among the candidates.
 
-    Of several right candidates each has the same part in its row.
+    Several right candidates of a row count as for `fit_weights`.
 
     Examples
     --------
@@ -102,16 +102,21 @@ def mean_loss(
     >>> round(mean_loss(np.zeros((1, 2)), np.array([[True, False]]), yes), 3)
     0.693
     """
-    use = (right & valid).any(axis=1)
-    if not use.any():
+    rows, right, valid, share = _one_right(right, valid, sample_weight)
+    if rows.size == 0:
         return 0.0
-    logits = np.where(valid, total, -np.inf)[use]
-    target = _spread((right & valid)[use])
-    aim = np.multiply(logits, target, where=target > 0, out=np.zeros_like(target)).sum(axis=1)
-    losses = logsumexp(logits, axis=1) - aim
-    return float(np.average(losses, weights=None if sample_weight is None else sample_weight[use]))
+    logits = np.where(valid, total[rows], -np.inf)
+    return float(np.average(logsumexp(logits, axis=1) - logits[right], weights=share))
 
 
-def _spread(right: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Probability of each candidate, if the right ones of a row are equally probable."""
-    return right / right.sum(axis=1, keepdims=True)
+def _one_right(
+    right: NDArray[np.bool_], valid: NDArray[np.bool_], sample_weight: NDArray | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """Rows with a right candidate, once for each: their numbers, right and valid ones, and weights."""
+    right = right & valid
+    counts = right.sum(axis=1)
+    rows, places = np.nonzero(right)
+    alone = np.zeros((rows.size, right.shape[1]), dtype=bool)
+    alone[np.arange(rows.size), places] = True
+    weight = np.ones(len(right)) if sample_weight is None else sample_weight
+    return rows, alone, (valid & ~right)[rows] | alone, weight[rows] / counts[rows]

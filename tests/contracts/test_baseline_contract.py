@@ -549,6 +549,8 @@ def test_labels_that_do_not_fit_are_refused(fitted, n_labels, tmp_path):
 
 def test_a_lost_attribute_is_noticed(fitted, tmp_path):
     for attribute in learnt_by(fitted):
+        if attribute == "multilabel_":  # of which old files do not speak
+            continue
         changed = copy.copy(fitted)
         del vars(changed)[attribute]
         write_model(tmp_path / "m", changed)

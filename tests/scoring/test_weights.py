@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from locole.scoring.weights import first_is_right, fit_weights
+from locole.scoring.weights import first_is_right, fit_weights, mean_loss
 
 
 def trial(seed: int, n_sources: int = 2, n_rows: int = 60, n_candidates: int = 7):
@@ -154,3 +154,23 @@ def test_first_is_right(seed):
         for s, r, v in zip(scores[..., 0], right, valid, strict=True)
     ]
     np.testing.assert_array_equal(first_is_right(scores[..., 0], right, valid), expected)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_several_right_candidates_are_rows_of_their_own(seed):
+    """Each right one among itself and the wrong ones; the row counts once, however many it has."""
+    scores, right, valid = trial(seed, n_rows=30)
+    right |= (np.random.default_rng(seed).random(right.shape) < 0.2) & valid
+    weight = np.random.default_rng(seed).random(30)
+    pairs = [(i, j) for i, j in np.argwhere(right & valid)]
+    alone = np.zeros((len(pairs), right.shape[1]), dtype=bool)
+    alone[np.arange(len(pairs)), [j for _, j in pairs]] = True
+    rows = np.array([i for i, _ in pairs])
+    others = (right[rows] & ~alone) | ~valid[rows]
+    share = weight[rows] / (right & valid).sum(axis=1)[rows]
+    expected = fit_weights(scores[rows], alone, ~others, share)
+    np.testing.assert_allclose(fit_weights(scores, right, valid, weight), expected, rtol=1e-6)
+    total = scores @ expected
+    assert mean_loss(total, right, valid, weight) == pytest.approx(
+        mean_loss(total[rows], alone, ~others, share)
+    )
