@@ -258,10 +258,10 @@ def test_progress_when_verbose(monkeypatch, capsys):
         ({"cost": 0}, "cost must be a number above 0, not 0"),
         ({"cost": np.inf}, "cost must be a number"),
         ({"tol": True}, "tol must be a number"),
-        ({"max_passes": 0}, "max_passes must be a whole number of at least 1"),
+        ({"max_passes": 0}, "max_passes must be a whole number from 1 to 10000"),
         ({"n_candidates": 1.5}, "n_candidates must be a whole number"),
         ({"patience": None}, "patience must be a whole number"),
-        ({"refit_passes": -1}, "refit_passes must be a whole number of at least 0"),
+        ({"refit_passes": -1}, "refit_passes must be a whole number from 0 to 10000"),
         ({"random_state": -1}, "random_state must be a whole number from 0 to 4294967295"),
         ({"search_fraction": 0}, "search_fraction must be a number above 0 and at most 1, not 0"),
         (

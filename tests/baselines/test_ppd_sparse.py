@@ -163,7 +163,7 @@ def test_a_file_with_other_gaps_is_refused(tmp_path):
         ({"l1": -1}, "l1 must be a number of at least 0, not -1"),
         ({"cost": 0}, "cost must be a number above 0, not 0"),
         ({"tol": np.nan}, "tol must be a number"),
-        ({"max_rounds": 0}, "max_rounds must be a whole number of at least 1"),
+        ({"max_rounds": 0}, "max_rounds must be a whole number from 1 to 10000"),
         ({"max_passes": True}, "max_passes must be a whole number"),
         ({"random_state": "seed"}, "random_state must be a whole number from 0 to 4294967295"),
     ],

@@ -150,7 +150,7 @@ def test_threads_change_no_bit(n_jobs):
         ({"width": 1}, "width must be a whole number of at least 2, not 1"),
         ({"width": 2.0}, "width must be a whole number"),
         ({"width": True}, "width must be a whole number"),
-        ({"epochs": 0}, "epochs must be a whole number of at least 1"),
+        ({"epochs": 0}, "epochs must be a whole number from 1 to 10000"),
         ({"random_state": -1}, "random_state must be a whole number from 0 to 4294967295"),
         ({"random_state": None}, "random_state must be a whole number"),
         ({"r": 0}, "r must be a number above 0, not 0"),

@@ -238,7 +238,7 @@ def test_one_output_may_be_a_plain_array():
         ({"l2": -0.5}, "l2 must be a number above 0 or 'auto', not -0.5"),
         ({"l2": np.inf}, "l2 must be a number"),
         ({"l2": 0}, "l2 must be a number above 0 or 'auto', not 0"),
-        ({"max_passes": 0}, "max_passes must be a whole number of at least 1, not 0"),
+        ({"max_passes": 0}, "max_passes must be a whole number from 1 to 10000, not 0"),
         ({"max_passes": 2.5}, "max_passes must be a whole number"),
         ({"tol": -1.0}, "tol must be a number of at least 0"),
         ({"recipe": "imagenet"}, "recipe must be None, 'dmoz', 'lshtc1' or 'odp', not 'imagenet'"),

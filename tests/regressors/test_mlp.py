@@ -513,7 +513,7 @@ def test_importing_the_package_does_not_import_torch():
             {"hidden": 2.5},
             "hidden must be None, a whole number of at least 1, a list or a tuple, not 2.5",
         ),
-        ({"epochs": True}, "epochs must be None or a whole number of at least 1, not True"),
+        ({"epochs": True}, "epochs must be None or a whole number from 1 to 10000, not True"),
         ({"batch_size": 1.5}, "batch_size must be None or a whole number of at least 1, not 1.5"),
         ({"learning_rate": -1}, "learning_rate must be None or a number of at least 0, not -1"),
         (

@@ -206,7 +206,7 @@ def test_rows_that_overlap_much_keep_the_weights_in_range():
 @pytest.mark.parametrize(
     ("parameters", "part"),
     [
-        ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
+        ({"epochs": 0}, "epochs must be a whole number from 1 to 10000, not 0"),
         ({"epochs": 1.5}, "epochs must be a whole number"),
         ({"batch_size": True}, "batch_size must be a whole number of at least 1, not True"),
         ({"learning_rate": -1}, "learning_rate must be a number of at least 0, not -1"),
