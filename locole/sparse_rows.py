@@ -6,7 +6,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["ROWS", "compact", "label_sums", "row_squares", "unit_rows", "with_constant"]
+__all__ = [
+    "ROWS",
+    "column_squares",
+    "compact",
+    "label_sums",
+    "row_squares",
+    "times_columns",
+    "unit_rows",
+    "with_constant",
+]
 
 #: Rows looked at in one go where the work needs copies of them.
 ROWS = 4_096
@@ -28,6 +37,36 @@ def row_squares(X: sp.csr_array) -> NDArray[np.float64]:
         owner = np.repeat(np.arange(places.size - 1), np.diff(places))
         squares[start : start + ROWS] = np.bincount(owner, values, places.size - 1)
     return squares
+
+
+def column_squares(X: sp.csr_array, weight: NDArray | None = None) -> NDArray[np.float64]:
+    """Σ x² of each feature over all rows, which count by their weights.
+
+    Examples
+    --------
+    >>> column_squares(sp.csr_array(np.array([[3.0, 0.0], [1.0, 2.0]])), np.array([1.0, 2.0]))
+    array([11.,  8.])
+    """
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    squares = np.zeros(X.shape[1])
+    for start in range(0, X.shape[0], ROWS):
+        places = X.indptr[start : start + ROWS + 1]
+        part = slice(places[0], places[-1])
+        values = np.square(X.data[part], dtype=np.float64)
+        values *= np.repeat(weight[start : start + ROWS], np.diff(places))
+        squares += np.bincount(X.indices[part], values, X.shape[1])
+    return squares
+
+
+def times_columns(X: sp.csr_array, factors: NDArray) -> sp.csr_array:
+    """X with each feature multiplied by its factor.
+
+    Examples
+    --------
+    >>> times_columns(sp.csr_array(np.array([[3.0, 4.0]])), np.array([2.0, 0.5])).toarray()
+    array([[6., 2.]])
+    """
+    return sp.csr_array((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
 def unit_rows(X: sp.csr_array) -> sp.csr_array:

@@ -74,7 +74,7 @@ class Descent:
 
     Threads share the rows of a batch for the first two and the outputs for the third, so every
     number is computed by one thread, in one order. The weights are ``factor · W``: a decay by the ℓ2
-    penalty changes the factor only.
+    penalty changes the factor only. ``unit`` is the squared length of rows that the rate is for.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class Descent:
         W: NDArray[np.float32],
         settings: Settings,
         softmax: Callable[..., tuple[NDArray, NDArray]],
+        unit: float,
     ) -> None:
         self.rows, self.W, self.settings = rows, W, settings
         self.rng = np.random.default_rng([settings.random_state, rows.n_rows])
         self.softmax = softmax
-        unit = learning_unit(rows.X)
         overlap = max(1.0, self._overlap() / unit / _FREE_OVERLAP)
         self.rate = settings.learning_rate / (unit * overlap)
         self.factor, self.done = 1.0, 0

@@ -25,15 +25,19 @@ from locole.parameters import (
     one_of,
 )
 from locole.regressors.base import LabelTargets, TargetsLike, remembered
-from locole.regressors.descent import Descent, label_counts, softmax_of
+from locole.regressors.descent import Descent, label_counts, learning_unit, softmax_of
 from locole.regressors.early_stopping import Watch, split
 from locole.regressors.linear import LinearRegressor
 from locole.regressors.problem import Problem, make_problem
 from locole.regressors.settings import Settings
 from locole.regressors.storage import Storage
 from locole.samples import checked_rows
+from locole.sparse_rows import column_squares, times_columns
 
 __all__ = ["SoftmaxRegressor"]
+
+# A feature learns at least a millionth as fast as one that is new.
+_LEAST_SHARE = 1e-12
 
 
 @saved_as("regressor.softmax")
@@ -102,6 +106,8 @@ class SoftmaxRegressor(LinearRegressor):
         Rows learnt from so far.
     label_counts_ : array of shape (n_classes,)
         As many of each label, by their weights.
+    feature_squares_ : array of shape (n_features,), one more with an intercept
+        Σ x² of each feature over the rows learnt from: what `partial_fit` goes by.
 
     Examples
     --------
@@ -136,6 +142,7 @@ class SoftmaxRegressor(LinearRegressor):
         "history_": list,
         "rows_seen_": int,
         "label_counts_": np.ndarray,
+        "feature_squares_": (np.ndarray, type(None)),
     }
 
     def __init__(
@@ -182,6 +189,7 @@ class SoftmaxRegressor(LinearRegressor):
         X = checked_rows(self, X, dtype=np.float32)
         constant = self._wants_constant(X)
         self.label_counts_ = np.zeros(0)
+        self.feature_squares_: NDArray[np.float64] | None = None
         rows, watched = split(self._rows(X, targets, sample_weight, constant), settings)
         self.history_: list[dict[str, float]] = []
         self.rows_seen_ = 0
@@ -195,8 +203,10 @@ class SoftmaxRegressor(LinearRegressor):
     ) -> Self:
         """Learn from more rows, starting from the weights as they are.
 
-        The learning rate is that of `fit` times the part of all rows seen that are new, so that a few
-        rows do not undo what many have taught.
+        The learning rate of a feature is that of `fit` times the square root of the new rows' share of
+        its ``feature_squares_``. So a few rows do not undo what many have taught, and what is new is
+        learnt at once. If l1 > 0 it is the same for all features: that of `fit` times the part of all
+        rows seen that are new.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)
@@ -208,9 +218,22 @@ class SoftmaxRegressor(LinearRegressor):
         W = self._all_weights()
         W = W.toarray() if sp.issparse(W) else np.array(W, dtype=np.float32, order="C")
         share = rows.n_rows / (self.rows_seen_ + rows.n_rows)
-        settings = settings._replace(learning_rate=share * self.learning_rate)
-        self._learn(rows, watched, W, settings, constant)
+        if self.l1 > 0:
+            settings = settings._replace(learning_rate=share * self.learning_rate)
+            self._learn(rows, watched, W, settings, constant)
+        else:
+            settings = settings._replace(l2=share * self.l2)
+            self._learn(rows, watched, W, settings, constant, pace=self._pace(rows, share))
         return self
+
+    def _pace(self, rows: Problem, share: float) -> NDArray[np.float32]:
+        """Square root of each feature's learning rate, as a part of that of `fit`."""
+        new = column_squares(rows.X, rows.weight)
+        seen = self.feature_squares_
+        if seen is None:  # an old file: the earlier rows are taken to be like the new ones
+            self.feature_squares_ = seen = new * (1 / share - 1)
+        shares = np.divide(new, seen + new, out=np.ones_like(new), where=new > 0)
+        return np.sqrt(np.sqrt(np.maximum(shares, _LEAST_SHARE))).astype(np.float32)
 
     def _rows(self, X: Any, targets: Any, sample_weight: Any, constant: bool) -> Problem:
         if not isinstance(targets, LabelTargets):
@@ -227,10 +250,18 @@ class SoftmaxRegressor(LinearRegressor):
         W: NDArray[np.float32],
         settings: Settings,
         constant: bool,
+        *,
+        pace: NDArray[np.float32] | None = None,
     ) -> None:
         counts = label_counts(rows, self.label_counts_)
         softmax = softmax_of(rows.targets, settings, counts)
-        descent = Descent(rows, W, settings, softmax)
+        unit, squares = learning_unit(rows.X), column_squares(rows.X, rows.weight)
+        if pace is not None:
+            # Features of another scale move at another rate; their weights are of the inverse scale.
+            rows, watched = _scaled(rows, pace), None if watched is None else _scaled(watched, pace)
+            touched = np.flatnonzero(pace != 1)
+            W[touched] /= pace[touched, None]
+        descent = Descent(rows, W, settings, softmax, unit)
         watch = Watch(descent, watched, settings.patience)
         n = rows.n_rows
         start = time.perf_counter()
@@ -243,10 +274,15 @@ class SoftmaxRegressor(LinearRegressor):
                 break
             start = time.perf_counter()
         W = watch.best()
+        if pace is not None:
+            W[touched] *= pace[touched, None]
         n_outputs = rows.targets.shape[1]
         self._set_weights(sp.csr_array(W) if self.l1 > 0 else W, n_outputs, constant=constant)
         self.rows_seen_ += n
         self.label_counts_ = counts
+        self.feature_squares_ = (
+            squares if self.feature_squares_ is None else squares + self.feature_squares_
+        )
 
     def _settings(self) -> Settings:
         self.check_parameters()
@@ -261,6 +297,14 @@ class SoftmaxRegressor(LinearRegressor):
             raise ModelFileError("its softmax has counts of labels that are none")
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
             raise ModelFileError("its softmax has counts of labels that are none")
+        squares = self.feature_squares_
+        if squares is None:
+            return
+        n_features = self._weights.shape[0] + self._has_constant
+        if squares.dtype != np.float64 or squares.shape != (n_features,):
+            raise ModelFileError("its softmax lacks the squares of its features")
+        if not (np.isfinite(squares).all() and (squares >= 0).all()):
+            raise ModelFileError("its softmax has squares of features that are none")
 
     @classmethod
     def _from_state(cls, values: dict[str, Any]) -> Self:
@@ -270,3 +314,7 @@ class SoftmaxRegressor(LinearRegressor):
             kept = {name: value for name, value in learnt.items() if name != "tau_"}
             values = {**values, "learnt": {"label_counts_": np.zeros(0), **kept}}
         return super()._from_state(values)
+
+
+def _scaled(rows: Problem, factors: NDArray[np.float32]) -> Problem:
+    return rows._replace(X=times_columns(rows.X, factors))

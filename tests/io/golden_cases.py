@@ -345,6 +345,7 @@ CASES: dict[str, Case] = {
         has_file=False,
     ),
     "softmax_grown": Case(partial(classifier, regressor="softmax"), _few_words, grown),
+    "softmax_paced": Case(partial(classifier, regressor="softmax"), _few_words, grown),
     "network": Case(lambda: classifier(regressor=network()), _few_words, has_all_scores=True),
     "network_squared": Case(
         lambda: classifier(

@@ -46,6 +46,8 @@ OTHER_PARTS = {
 }
 # Fitted with options that are gone; its files still load.
 RETIRED = {"softmax_options"}
+# Before the softmax learnt later rows at a rate for each feature.
+RETIRED |= {"softmax_grown", "default_softmax_profiles"}
 REFITTED = [
     (number, name)
     for number, name in EVERY

@@ -34,35 +34,38 @@ def losses(W, X, codes, G, smoothing, offsets=0.0):
     return -(target * log_p).sum(axis=1), (np.exp(log_p) - target) @ G
 
 
-def shortened(rate, X, first):
+def shortened(rate, X, first, pace):
     """Steps in units of ‖x‖², shorter where the rows of a batch overlap more than 12 times that."""
     unit = np.square(X).sum(axis=1).mean()
-    K = X[first] @ X[first].T
+    K = X[first] @ (pace * X[first]).T
     # Ten steps of power iteration, which need not have arrived.
     v = np.linalg.matrix_power(K, 9) @ np.ones(len(K))
     overlap = np.linalg.norm(K @ v) / max(np.linalg.norm(v), 1e-300)
     return rate / (unit * max(1.0, overlap / unit / 12)) if unit > 0 else rate
 
 
-def dense_descent(X, codes, embedding: Embedding, W, model: SoftmaxRegressor, rate, weight=None):
+def dense_descent(X, codes, embedding: Embedding, W, model: SoftmaxRegressor, rate, weight=None, *,
+                  pace=1.0, l2=None):  # fmt: skip
     """What the docstring says, in plain NumPy: every batch one step, all weights decayed."""
+    l2 = model.l2 if l2 is None else l2
+    pace = np.broadcast_to(pace, X.shape[1])
     G = embedding.real_rows(np.arange(embedding.n_classes), np.float64)
     n, size = len(X), model.batch_size
     weight = np.ones(n) if weight is None else weight / weight.mean()
     counts = np.bincount(codes, weight, minlength=len(G)) + 1
     offsets = model.prior * np.log(counts / counts.sum())
     rng = np.random.default_rng([model.random_state, n])
-    rate = shortened(rate, X, rng.permutation(n)[:size])
+    rate = shortened(rate, X, rng.permutation(n)[:size], pace)
     steps, done, history = model.epochs * -(-n // size), 0, []
     for _ in range(model.epochs):
         order, total = rng.permutation(n), 0.0
         for start in range(0, n, size):
             batch = order[start : start + size]
             loss, slope = losses(W, X[batch], codes[batch], G, model.label_smoothing, offsets)
-            gradient = X[batch].T @ (weight[batch, None] * slope)
+            gradient = pace[:, None] * X[batch].T @ (weight[batch, None] * slope)
             now = rate * (1 - done / steps)
             # the slope of 1/N Σ loss + λ/2 ‖W‖², times the rows of the batch
-            W = max(1 - now * model.l2 * len(batch), 0) * W - now * gradient
+            W = max(1 - now * l2 * len(batch), 0) * W - now * gradient
             total += weight[batch] @ loss
             done += 1
         history.append(total / n)
@@ -122,19 +125,54 @@ def test_any_settings_equal_dense_gradient_descent(seed, n, batch_size, l2, smoo
     np.testing.assert_allclose(model.coef_.T, expected, atol=1e-4 * scale)
 
 
-def test_partial_fit_goes_on_with_a_share_of_the_rate():
+def test_partial_fit_goes_on_with_a_rate_for_each_feature():
+    """Times the root of the new rows' share of its squares; the decay is by the rows' share."""
     embedding = Kerdock(40, dim=64)
     model = SoftmaxRegressor(epochs=2, learning_rate=2.0, batch_size=16, l2=1e-3, prior=0.0)
     model.fit(X_WORDS[:100], Targets(Y_WORDS[:100], embedding))
     start = model.coef_.T.astype(np.float64)
     assert model.rows_seen_ == 100
     model.partial_fit(X_WORDS[100:], Targets(Y_WORDS[100:], embedding))
+    old, new = (np.square(part.toarray()).sum(axis=0) for part in (X_WORDS[:100], X_WORDS[100:]))
+    pace = np.where(new > 0, np.sqrt(new / np.maximum(old + new, 1e-30)), 1)
+    assert pace.max() == 1 > pace.min()
     expected, _ = dense_descent(
-        X_WORDS[100:].toarray(), Y_WORDS[100:], embedding, start, model, 2.0 * 50 / 150
-    )
+        X_WORDS[100:].toarray(), Y_WORDS[100:], embedding, start, model, 2.0,
+        pace=pace, l2=1e-3 * 50 / 150,
+    )  # fmt: skip
+    np.testing.assert_allclose(model.feature_squares_, old + new, rtol=1e-6)
     np.testing.assert_allclose(model.coef_.T, expected, atol=1e-4 * np.abs(expected).max())
     assert model.rows_seen_ == 150
     assert len(model.history_) == 4
+
+
+@pytest.mark.parametrize("options", [{}, {"l2": 1e-4}, {"validation_fraction": 0.2}])
+def test_many_small_batches_teach_nearly_what_one_fit_does(options):
+    X, y = words(n_samples=2_000)
+    model = SoftmaxRegressor(**options)
+    whole = LocoleClassifier("kerdock", dim=64, regressor=model).fit(X[:1500], y[:1500])
+    stream = LocoleClassifier("kerdock", dim=64, regressor=model)
+    for part in np.array_split(np.arange(1500), 100):
+        stream.partial_fit(X[part], y[part], classes=np.arange(y.max() + 1))
+    accuracy = stream.score(X[1500:], y[1500:])
+    assert accuracy > whole.score(X[1500:], y[1500:]) - 0.05
+    # A few rows of one label, again and again, do not undo it.
+    one = np.flatnonzero(y[:1500] == 3)[:5]
+    for _ in range(10):
+        stream.partial_fit(X[one], y[one])
+    assert stream.score(X[1500:], y[1500:]) > accuracy - 0.02
+
+
+def test_a_model_of_before_takes_earlier_rows_for_alike(tmp_path):
+    """Files had no squares of features: all of them then learn by the share of the rows."""
+    embedding, model = Kerdock(40, dim=64), SoftmaxRegressor(epochs=1)
+    model.fit(X_WORDS[:100], Targets(Y_WORDS[:100], embedding))
+    state = model._state()
+    del state["learnt"]["feature_squares_"]
+    old = SoftmaxRegressor._from_state(state)
+    old.partial_fit(X_WORDS[100:], Targets(Y_WORDS[100:], embedding))
+    new = np.square(X_WORDS[100:].toarray()).sum(axis=0)
+    np.testing.assert_allclose(old.feature_squares_, 3 * new, rtol=1e-6)
 
 
 def test_an_intercept_is_a_feature_of_ones():
