@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 
 from locole.atomic import of_one_moment
 from locole.decoders.choose import checked_k
+from locole.dense_rows import DenseRows, PairedRows
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import SavedEstimator, write_model
 from locole.labels import (
@@ -87,6 +88,16 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _takes_any_rows(self) -> bool:
         """Whether rows are not looked at, because a part that is not ours takes them as they are."""
         return False
+
+    @property
+    def _takes_pairs(self) -> bool:
+        """Whether rows may be seen twice, by sparse and by dense features."""
+        return False
+
+    @property
+    def _n_beside(self) -> int | None:
+        """Dense numbers that the model knows beside each row; None if it takes one kind of features."""
+        return None
 
     def _samples(
         self,
@@ -180,6 +191,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self, X: Any, y: ArrayLike, sets: LabelSets | None, *, reset: bool
     ) -> tuple[Any, NDArray]:
         """Rows, and the label of each; the different labels if rows have several."""
+        X, beside = self._divided(X, reset=reset)
         rules: Any = {"accept_sparse": "csr", "dtype": list(self._dtypes), "reset": reset}
         if sets is not None:
             if not self._takes_any_rows:
@@ -198,7 +210,29 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             # Many labels with one row each are what these classifiers are for.
             warnings.filterwarnings("ignore", message="The number of unique classes is greater")
             check_classification_targets(y)
-        return tidy(X), np.asarray(y)
+        return _joined(tidy(X), beside), np.asarray(y)
+
+    def _divided(self, X: Any, *, reset: bool) -> tuple[Any, DenseRows | None]:
+        """Rows, and the dense ones beside them if there are any."""
+        if isinstance(X, np.ndarray) and X.dtype == np.float16:
+            X = X.astype(np.float32)  # scikit-learn would double it twice
+        wanted = None if reset else self._n_beside
+        if not isinstance(X, PairedRows):
+            if wanted is not None:
+                raise LocoleError(
+                    f"the model was trained with {wanted} dense numbers beside each row: give "
+                    "PairedRows."
+                )
+            return X, None
+        n_dense = X.dense.shape[1]
+        if not self._takes_pairs:
+            raise LocoleError(f"{type(self).__name__} takes one kind of features: leave out one.")
+        if wanted not in (None, n_dense):
+            raise LocoleError(
+                f"each row has {n_dense} dense numbers beside it, and the model was trained with "
+                f"{wanted}."
+            )
+        return X.sparse, X.dense
 
     # Answers ------------------------------------------------------------------------------------
 
@@ -246,7 +280,8 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _checked_rows(self, X: Any) -> Any:
         if self._takes_any_rows:
             return X.tocsr() if hasattr(X, "tocsr") else X
-        return checked_rows(self, X, dtype=list(self._dtypes), reset=False)
+        X, beside = self._divided(X, reset=False)
+        return _joined(checked_rows(self, X, dtype=list(self._dtypes), reset=False), beside)
 
     # Save ---------------------------------------------------------------------------------------
 
@@ -279,6 +314,11 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _joined(X: Any, beside: DenseRows | None) -> Any:
+    """Rows with the dense ones beside them."""
+    return X if beside is None else PairedRows(X, beside)
 
 
 def _matching_labels(X: Any, y: ArrayLike) -> NDArray:

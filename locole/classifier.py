@@ -22,7 +22,7 @@ from locole.labels import weights_from_arrays, weights_to_arrays
 from locole.parallel import Engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO, VERBOSE, has, one_of
 from locole.samples import Rows, Samples
-from locole.scoring import LabelScorer, VectorScorer
+from locole.scoring import Ensemble, LabelScorer, VectorScorer
 from locole.scoring.default import REGRESSORS, Plan, is_foreign
 
 __all__ = ["LocoleClassifier"]
@@ -302,6 +302,14 @@ class LocoleClassifier(LabelClassifier):
     def _takes_any_rows(self) -> bool:
         return is_foreign(self.regressor)
 
+    @property
+    def _takes_pairs(self) -> bool:
+        return not is_foreign(self.regressor)
+
+    @property
+    def _n_beside(self) -> int | None:
+        return self.scorer_.n_beside
+
     def _known_labels(self, y: NDArray) -> NDArray:
         """Labels as the embedding names them, or sorted."""
         named = getattr(self.embedding, "labels", None)
@@ -337,7 +345,11 @@ class LocoleClassifier(LabelClassifier):
     @property
     def _vectors(self) -> Any:
         scorer: Any = self.scorer_
-        return scorer if isinstance(scorer, VectorScorer) else scorer[VectorScorer.name]
+        if isinstance(scorer, Ensemble) and VectorScorer.name in scorer:
+            scorer = scorer[VectorScorer.name]
+        if not isinstance(scorer, VectorScorer):
+            raise AttributeError("prototypes have no embedding, decoder or regressor.")
+        return scorer
 
     # Answers ------------------------------------------------------------------------------------
 

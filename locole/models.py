@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.base import ClassifierMixin
@@ -12,14 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 # Reading needs every kind of model that there is: importing them makes their names known.
 import locole.baselines
 import locole.classifier
-import locole.text  # noqa: F401
-from locole.exceptions import ModelFileError
+import locole.text
+from locole.exceptions import LocoleError, ModelFileError
 from locole.io import Verify, read_model
 
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str], *, verify: Verify = "auto") -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    verify: Verify = "auto",
+    encoder: Callable[[list[str]], Any] | None = None,
+) -> Any:
     """Load a model that ``save`` has written.
 
     Arrays are mapped into memory and read from disk where they are used, so that large models answer at
@@ -34,6 +40,9 @@ def load(path: str | os.PathLike[str], *, verify: Verify = "auto") -> Any:
         Which arrays are compared with their sha256: all (``True``), none (``False``), or by default the
         smaller ones up to 256 MB together. The manifest, and size and head of the arrays' file, are
         always checked, so a file cut short is always noticed.
+    encoder : callable, optional
+        The encoder that a `locole.text.TextClassifier` was trained with; another one is refused. Model
+        files hold its name only, and nothing is imported by that name.
 
     Returns
     -------
@@ -62,4 +71,8 @@ def load(path: str | os.PathLike[str], *, verify: Verify = "auto") -> Any:
         check_is_fitted(model)
     except NotFittedError:
         raise ModelFileError(f"the model in {path} has learnt nothing: fit it first.") from None
-    return model
+    if encoder is None:
+        return model
+    if not isinstance(model, locole.text.TextClassifier):
+        raise LocoleError(f"the model in {path} takes no texts, so no encoder: leave it out.")
+    return model.set_encoder(encoder)

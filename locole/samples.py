@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
+from locole.dense_rows import DenseRows, PairedRows, dense_view, plain_view, sparse_view
 from locole.exceptions import LocoleError
 
 __all__ = [
@@ -108,6 +109,21 @@ class Samples(NamedTuple):
         place = np.searchsorted(known, asked).clip(max=known.size - 1)
         return known[place] == asked
 
+    @property
+    def csr(self) -> sp.csr_array:
+        """The rows as a CSR array; of paired rows the sparse ones."""
+        return sparse_view(self.X)
+
+    @property
+    def dense(self) -> DenseRows:
+        """The rows as dense ones; of paired rows those."""
+        return dense_view(self.X)
+
+    @property
+    def plain(self) -> Any:
+        """The rows as they are; of paired rows the sparse ones."""
+        return plain_view(self.X)
+
     def take(self, rows: NDArray[np.int64]) -> Samples:
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
@@ -200,8 +216,18 @@ class Rows:
 
     @cached_property
     def csr(self) -> sp.csr_array:
-        """The rows as a CSR array."""
-        return sp.csr_array(self.X)
+        """The rows as a CSR array; of paired rows the sparse ones."""
+        return sparse_view(self.X)
+
+    @cached_property
+    def dense(self) -> NDArray[np.float32]:
+        """The rows as a dense array; of paired rows the dense ones."""
+        return dense_view(self.X)[:]
+
+    @property
+    def plain(self) -> Any:
+        """The rows as they are; of paired rows the sparse ones."""
+        return plain_view(self.X)
 
     @cached_property
     def is_empty(self) -> NDArray[np.bool_]:
@@ -222,6 +248,8 @@ class Rows:
 
 def take(X: Any, rows: Any) -> Any:
     """Some rows of an array, a sparse matrix, a data frame or a list."""
+    if isinstance(X, DenseRows | PairedRows):
+        return X[rows] if isinstance(rows, slice) else X.take(rows)
     return X[rows] if sp.issparse(X) else _safe_indexing(X, rows)
 
 

@@ -68,8 +68,10 @@ def _chosen(classifier: Any) -> dict[str, Any]:
 
     if not isinstance(classifier, LocoleClassifier):
         return {}
-    embedding, choice = classifier.embedding_, classifier.choice_
-    found: dict[str, Any] = {"room_for_labels": embedding.capacity, "outputs": embedding.real_dim}
+    embedding, choice = getattr(classifier, "embedding_", None), classifier.choice_
+    found: dict[str, Any] = {}
+    if embedding is not None:
+        found = {"room_for_labels": embedding.capacity, "outputs": embedding.real_dim}
     return {**found, "choice": choice} if choice else found
 
 

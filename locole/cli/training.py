@@ -154,7 +154,9 @@ def _formula(classifier: Any) -> dict[str, Any]:
     _silence(*all_parts(classifier))
     if not isinstance(classifier, LocoleClassifier):
         return {"model": type(classifier).__name__}
-    embedding = classifier.embedding_
+    embedding = getattr(classifier, "embedding_", None)
+    if embedding is None:
+        return {"model": type(classifier.scorer_).__name__}
     regressors = [
         part for part in all_parts(classifier.scorer_) if isinstance(part, TargetRegressor)
     ]

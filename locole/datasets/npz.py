@@ -18,10 +18,10 @@ from locole.datasets.sources import PathLike, shown
 from locole.exceptions import LocoleError
 from locole.io.trust import Budget, check_csr
 
-__all__ = ["labels_path", "load_npz"]
+__all__ = ["DAMAGE", "brief", "checked_labels", "labels_path", "load_npz"]
 
-# Whatever numpy and zipfile raise when they are given bytes that they have not written.
-_DAMAGE = (
+#: Whatever numpy and zipfile raise when they are given bytes that they have not written.
+DAMAGE = (
     ValueError, OSError, EOFError, LookupError, TypeError, AttributeError, MemoryError, SyntaxError,
     RecursionError, NotImplementedError, OverflowError, RuntimeError, tokenize.TokenError,
     zipfile.BadZipFile, zlib.error,
@@ -87,7 +87,7 @@ def _read_matrix(path: PathLike) -> sp.csr_matrix | sp.csc_matrix:
         try:
             with np.load(file, allow_pickle=False) as members:
                 return _matrix(members, Budget(n_bytes))
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise _no_matrix(name, error) from error
 
 
@@ -95,7 +95,7 @@ def _unpacked_bytes(file: BinaryIO, name: str) -> int:
     try:
         with zipfile.ZipFile(file) as members:
             return sum(member.file_size for member in members.infolist())
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise _no_matrix(name, error) from error
     finally:
         file.seek(0)
@@ -125,7 +125,7 @@ def _places(array: NDArray) -> NDArray:
 
 def _no_matrix(name: str, error: BaseException) -> LocoleError:
     return LocoleError(
-        f"{name} is no sparse matrix in CSR or CSC format, or damaged ({_brief(error)}): save it with "
+        f"{name} is no sparse matrix in CSR or CSC format, or damaged ({brief(error)}): save it with "
         "scipy.sparse.save_npz."
     )
 
@@ -152,16 +152,22 @@ def _read_labels(path: PathLike, n_rows: int) -> NDArray:
     try:
         # Mapped, so that a header that promises too much takes no memory.
         y = np.load(beside, allow_pickle=False, mmap_mode="r")
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise LocoleError(
-            f"{shown(beside)} is no array of whole numbers or texts ({_brief(error)})."
+            f"{shown(beside)} is no array of whole numbers or texts ({brief(error)})."
         ) from error
+    return checked_labels(y, n_rows, shown(beside))
+
+
+def checked_labels(y: Any, n_rows: int, name: str) -> NDArray:
+    """Whole numbers as int64 or texts as objects, one for each row."""
     if not isinstance(y, np.ndarray) or y.dtype.kind not in "iuU" or y.shape != (n_rows,):
-        raise LocoleError(f"{shown(beside)} must hold {n_rows} whole numbers or texts.")
+        raise LocoleError(f"{name} must hold {n_rows} whole numbers or texts.")
     if y.dtype.kind == "u" and y.max(initial=0) > np.iinfo(np.int64).max:
-        raise LocoleError(f"{shown(beside)} has numbers too large for int64.")
+        raise LocoleError(f"{name} has numbers too large for int64.")
     return label_array(y.tolist()) if y.dtype.kind == "U" else np.array(y, dtype=np.int64)
 
 
-def _brief(error: BaseException) -> str:
+def brief(error: BaseException) -> str:
+    """First line of what an error says."""
     return str(error).split("\n")[0][:120] or type(error).__name__

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from locole.datasets.delimited import BadRow, Places, Record, TextColumns, parsed
 from locole.datasets.sources import PathLike, shown
 from locole.exceptions import LocoleError
 
-__all__ = ["parquet_records"]
+__all__ = ["arrow_errors", "import_pyarrow", "parquet_records"]
 
 _BATCH_ROWS = 4096
 
@@ -19,7 +20,7 @@ def parquet_records(
     path: PathLike, columns: TextColumns, bad: BadRow | None = None
 ) -> Iterator[Record]:
     """Rows of the wanted columns; labels may be texts or whole numbers, nothing may be missing."""
-    pyarrow, parquet = _import_pyarrow()
+    pyarrow, parquet = import_pyarrow()
     name = shown(path)
     if path == "-":
         raise LocoleError("Parquet cannot be read from standard input: give a file.")
@@ -27,24 +28,33 @@ def parquet_records(
         raise LocoleError(
             "the columns of a Parquet file have names: give text= and label= by name."
         )
-    with open(path, "rb") as file:
-        try:
-            schema = parquet.read_schema(file)
-            names = schema.names
-            places = columns.find(names, name)
-            _check_types(pyarrow, schema, places, name)
-            file.seek(0)
-            # A text that stands once in the file for thousands of rows is made once.
-            table = parquet.ParquetFile(file, read_dictionary=_texts_in(pyarrow, schema))
-            yield from _records(table, names, places, name, bad)
-        except UnicodeDecodeError:
-            raise LocoleError(f"{name} has texts that are not UTF-8.") from None
-        except (pyarrow.ArrowException, OSError, OverflowError) as error:
-            brief = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise LocoleError(f"{name} is no Parquet file, or damaged ({brief}).") from error
+    with open(path, "rb") as file, arrow_errors(path):
+        schema = parquet.read_schema(file)
+        names = schema.names
+        places = columns.find(names, name)
+        _check_types(pyarrow, schema, places, name)
+        file.seek(0)
+        # A text that stands once in the file for thousands of rows is made once.
+        table = parquet.ParquetFile(file, read_dictionary=_texts_in(pyarrow, schema))
+        yield from _records(table, names, places, name, bad)
 
 
-def _import_pyarrow() -> tuple[Any, Any]:
+@contextmanager
+def arrow_errors(path: PathLike) -> Iterator[None]:
+    """Turn what pyarrow raises about a file into one sentence."""
+    pyarrow, _ = import_pyarrow()
+    name = shown(path)
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise LocoleError(f"{name} has texts that are not UTF-8.") from None
+    except (pyarrow.ArrowException, OSError, OverflowError) as error:
+        brief = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise LocoleError(f"{name} is no Parquet file, or damaged ({brief}).") from error
+
+
+def import_pyarrow() -> tuple[Any, Any]:
+    """Return pyarrow and its Parquet, or say how to install them."""
     try:
         import pyarrow
         from pyarrow import parquet

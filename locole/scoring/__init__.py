@@ -5,6 +5,7 @@ from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
 from locole.scoring.nearest import NearestScorer
 from locole.scoring.profiles import ProfileScorer
+from locole.scoring.prototypes import PrototypeScorer
 from locole.scoring.vectors import VectorScorer
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "LabelScorer",
     "NearestScorer",
     "ProfileScorer",
+    "PrototypeScorer",
     "VectorScorer",
 ]

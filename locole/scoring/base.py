@@ -97,6 +97,8 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
     stage: ClassVar[int] = 1
     #: Whether an ensemble leaves the scorer out if it makes no difference on the validation rows.
     optional: ClassVar[bool] = False
+    #: Whether it looks at rows as dense ones; others see them as sparse ones.
+    takes_dense: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -106,6 +108,11 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
     @property
     def n_features(self) -> int | None:
         """Number of features; None for a scorer that takes rows of any kind."""
+        return None
+
+    @property
+    def n_beside(self) -> int | None:
+        """Dense numbers beside each row; None for a scorer that looks at one kind of features only."""
         return None
 
     @abstractmethod

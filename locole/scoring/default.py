@@ -5,18 +5,19 @@ docs/research/default_model.md has the figures and commands.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
 from locole import regressors
 from locole.decoders import Decoder, choose_decoder
+from locole.dense_rows import PairedRows
 from locole.embeddings import Embedding, make_embedding
-from locole.exceptions import LocoleError, LocoleWarning
+from locole.exceptions import LocoleError
 from locole.methods import METHODS, names_of
 from locole.parallel import Engine, make_engine
 from locole.regressors import (
@@ -30,6 +31,7 @@ from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
 from locole.scoring.profiles import ProfileScorer, suit_profiles
+from locole.scoring.prototypes import PrototypeScorer
 from locole.scoring.vectors import VectorScorer
 
 __all__ = ["REGRESSORS", "Plan", "is_foreign"]
@@ -48,9 +50,12 @@ _TOL = 5e-3
 _OUTPUTS, _LABELS = 256, 16_384
 # The same outputs have room for 4,194,304 labels in another family, with twice the coherence.
 _MANY_LABELS_FAMILY, _MOST_LABELS = "delsarte_goethals", 262_144
-# Dense rows of signed numbers with more labels than features: no linear map of so few numbers can tell
-# the labels apart (51.1 % where class centroids have 72.0 %, with 384 features and 3,007 labels).
-_MANY_LABELS, _MOSTLY = 256, 0.5
+# Dense rows, such as sentence embeddings: so many numbers, of either sign, of which most are not zero.
+# No linear map of so few numbers to fixed label vectors can tell many labels apart, prototypes can; to
+# these, neither nearest rows nor random features add anything (docs/research/dense.md).
+_MIN_NUMBERS, _MOST_NUMBERS, _MOSTLY = 32, 8_192, 0.5
+# Fewer of them are the prototypes' alone: there are too few rows to fit a weight to.
+_FEW_DENSE_ROWS = 200
 # Outputs of a model that starts with partial_fit: room for 262,144 labels.
 _GROWING_DIM = 512
 # Features count in the linear models by a root of what they count in the profiles: by that itself they
@@ -102,20 +107,14 @@ class Plan(NamedTuple):
             Whether they are the first of a stream: more labels are to come, so the embedding must have
             room, and no part of the rows can speak for those to come.
         """
-        if self.regressor == "auto" and _defies_linear(samples):
-            warnings.warn(
-                f"X is dense with {samples.X.shape[1]:,} features for {samples.n_classes:,} labels, and "
-                "the default model, which is linear, loses accuracy on such rows: compare with "
-                "locole.baselines.Centroids, or take regressor='mlp'.",
-                LocoleWarning,
-                stacklevel=6,
-            )
+        if self._is_for_prototypes(samples):
+            return self._prototypes(samples, growing=growing)
         if not self._takes_several(samples, growing=growing):
             embedding = self._embedding(samples.n_classes, _GROWING_DIM if growing else None)
             name = self.regressor if isinstance(self.regressor, str) else "regressor"
             parts = {name if name != "auto" else "elastic_net": self.make_regressor()}
             return VectorScorer(parts, embedding, decoder=self.decoder)
-        is_profiled = self._wants_profiles() and suit_profiles(samples.X)
+        is_profiled = self._wants_profiles() and suit_profiles(samples.plain)
         vectors = VectorScorer(
             self._regressors(),
             self._ensemble_embedding(samples.n_classes),
@@ -130,9 +129,34 @@ class Plan(NamedTuple):
             more.append(ProfileScorer(verbose=self.verbose, **settings))
         if self._wants_factors(samples.n_classes):
             more.append(FactorScorer(**settings))
+        if isinstance(samples.X, PairedRows):
+            more.append(PrototypeScorer(**settings))
         return Ensemble(
             [vectors, *more, *self.scorers],
             nearest=self.nearest,
+            n_validation=_VALIDATION,
+            engine=self.engine,
+            **settings,
+        )
+
+    def _is_for_prototypes(self, samples: Samples) -> bool:
+        """Whether rows are dense, and the parameters ask for nothing but the default."""
+        is_default = all(
+            isinstance(value, str) and value == "auto"
+            for value in (self.regressor, self.embedding, self.decoder)
+        )
+        asked = self.profiles is True or self.factors is True or self.dim is not None
+        return is_default and not asked and are_dense(samples.X)
+
+    def _prototypes(self, samples: Samples, *, growing: bool) -> LabelScorer:
+        """Prototypes, with a weight that makes their scores logits if there are rows to fit it to."""
+        settings: dict[str, Any] = {"random_state": self.seed, "n_jobs": self.n_jobs}
+        prototypes = PrototypeScorer(**settings)
+        if not self.scorers and (growing or samples.n_positive < _MIN_ROWS):
+            return prototypes
+        return Ensemble(
+            [prototypes, *self.scorers],
+            nearest=self.nearest is True,
             n_validation=_VALIDATION,
             engine=self.engine,
             **settings,
@@ -168,7 +192,7 @@ class Plan(NamedTuple):
             asked.append("scorers")
         if not asked:
             is_wanted = self.regressor == "auto" or (
-                self._wants_profiles() and suit_profiles(samples.X)
+                self._wants_profiles() and suit_profiles(samples.plain)
             )
             return is_wanted and not growing and _is_large(samples)
         if growing or is_foreign(self.regressor):
@@ -183,7 +207,7 @@ class Plan(NamedTuple):
                 f"{asked[0]} needs {_MIN_ROWS:,} rows and {_MIN_FEATURES} features, and there are only "
                 f"{few}: leave it out."
             )
-        if self.profiles is True and not suit_profiles(samples.X):
+        if self.profiles is True and not suit_profiles(samples.plain):
             raise LocoleError("profiles=True needs features that are not negative: leave it out.")
         return True
 
@@ -256,10 +280,19 @@ def _is_large(samples: Samples) -> bool:
     return bool(samples.n_positive >= _MIN_ROWS and samples.X.shape[1] >= _MIN_FEATURES)
 
 
-def _defies_linear(samples: Samples) -> bool:
-    """Whether rows are dense vectors of signed numbers that are too short for so many labels."""
-    n_rows, n_features = samples.X.shape
-    if samples.n_classes <= max(n_features, _MANY_LABELS):
+def are_dense(X: Any) -> bool:
+    """Whether rows are dense vectors of signed numbers, such as sentence embeddings.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> are_dense(rng.normal(size=(200, 32))), are_dense(rng.random(size=(200, 32)))
+    (True, False)
+    """
+    if isinstance(X, PairedRows):
         return False
-    X = sp.csr_array(samples.X)
-    return bool(X.nnz > _MOSTLY * n_rows * n_features and X.data.min() < 0)
+    n_rows, n_features = X.shape
+    if n_rows < _FEW_DENSE_ROWS or not _MIN_NUMBERS <= n_features <= _MOST_NUMBERS:
+        return False
+    values = X.data if sp.issparse(X) else X
+    return bool(np.count_nonzero(values) > _MOSTLY * n_rows * n_features and values.min() < 0)

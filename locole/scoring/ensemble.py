@@ -8,9 +8,9 @@ from functools import reduce
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
@@ -114,6 +114,9 @@ class Ensemble(LabelScorer):
                 return scorer
         raise KeyError(name)
 
+    def __contains__(self, name: object) -> bool:
+        return any(scorer.name == name for scorer in self.scorers_)
+
     @property
     def n_classes(self) -> int:
         """Number of labels."""
@@ -125,13 +128,19 @@ class Ensemble(LabelScorer):
         known = (scorer.n_features for scorer in self.scorers_)
         return next((n for n in known if n is not None), None)
 
+    @property
+    def n_beside(self) -> int | None:
+        """Dense numbers beside each row, if a scorer looks at them."""
+        known = (scorer.n_beside for scorer in self.scorers_)
+        return next((n for n in known if n is not None), None)
+
     # Fit ----------------------------------------------------------------------------------------
 
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Fit the scorers to most samples, weigh them on the others, then let them learn those too."""
         self.check_parameters()
         self._check_scorers()
-        samples = samples._replace(X=sp.csr_array(samples.X)).positive()
+        samples = samples._replace(X=self._rows(samples)).positive()
         n_validation = min(self.n_validation, samples.n_rows // 10)
         if n_validation < 1:
             raise LocoleError(
@@ -157,6 +166,12 @@ class Ensemble(LabelScorer):
             for scorer in self.scorers_:
                 scorer.partial_fit(validation)
         return self
+
+    def _rows(self, samples: Samples) -> Any:
+        """Rows in the form that most scorers want, of which few copies are made."""
+        if isinstance(samples.X, PairedRows):
+            return samples.X
+        return samples.dense if any(s.takes_dense for s in self.scorers) else samples.csr
 
     def _check_scorers(self) -> None:
         names = [scorer.name for scorer in self.scorers]
@@ -293,6 +308,7 @@ class Ensemble(LabelScorer):
             and all(isinstance(weight, float) and np.isfinite(weight) for weight in weights)
             and len({part.n_classes for part in parts}) == 1
             and len({part.n_features for part in parts} - {None}) <= 1
+            and len({part.n_beside for part in parts} - {None}) <= 1
         )
         if not fits:
             raise ModelFileError("its scorers do not fit together")
@@ -380,7 +396,7 @@ class _Trial(NamedTuple):
         nearest = NearestScorer().fit(train.take(np.unique(known)))
 
         def similarity(part: slice) -> NDArray:
-            return nearest.similarity(self.validation.X[part], codes[part])
+            return nearest.similarity(Rows(self.validation.X[part]).csr, codes[part])
 
         return np.concatenate(map_blocks(similarity, len(codes), block=_BLOCK_ROWS, n_jobs=n_jobs))
 

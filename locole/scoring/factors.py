@@ -144,7 +144,7 @@ class FactorScorer(LabelScorer):
     def _learn(self, samples: Samples, starts: list[Factors], rates: NDArray) -> None:
         """Let every block of dimensions descend; ``rates`` are those at the ends of the epochs."""
         samples = samples.positive().labelled()
-        X = sp.csr_array(samples.X, dtype=np.float32)
+        X = sp.csr_array(samples.csr, dtype=np.float32)
         weights = np.ones(samples.n_rows) if samples.weight is None else samples.weight
         weights = (weights / weights.mean()).astype(np.float32)
 

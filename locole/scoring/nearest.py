@@ -92,7 +92,7 @@ class NearestScorer(LabelScorer):
     def partial_fit(self, samples: Samples) -> Self:
         """Keep more rows, which may have more labels; one with several labels is kept for each."""
         samples = samples.positive().single()
-        X = sp.csr_array(samples.X)
+        X = samples.csr
         known = np.repeat(np.arange(self.n_classes), np.diff(self.starts_))
         codes = np.concatenate([known, samples.codes])
         order = np.argsort(codes, kind="stable")

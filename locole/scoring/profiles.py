@@ -159,7 +159,7 @@ class ProfileScorer(LabelScorer):
         return self
 
     def _add(self, samples: Samples) -> None:
-        X = sp.csr_array(samples.X)
+        X = samples.csr
         if X.data.size and X.data.min() < 0:
             raise LocoleError(
                 "label profiles need features that are not negative: fit again with all the data."
@@ -188,7 +188,7 @@ class ProfileScorer(LabelScorer):
         if pairs.size == 0:
             return
         rows, codes = owners[pairs], codes[pairs]
-        X = sp.csr_array(sp.csr_array(samples.X)[rows], dtype=np.float32)
+        X = sp.csr_array(samples.csr[rows], dtype=np.float32)
         evidence = _Evidence(self, X, codes, weight[rows].astype(np.float32))
         rates = np.linspace(_RATE, 0, rows.size, endpoint=False, dtype=np.float32)
         squares = np.ones_like(self.feature_weights_)

@@ -164,7 +164,7 @@ class VectorScorer(LabelScorer):
             embedding = Explicit(embedding.real_block(0, samples.n_classes))
         self.decoder_ = choose_decoder(embedding, self.decoder)
         self.feature_weights_ = self._weights_of_features(before)
-        X = weigh_features(samples.X, self.feature_weights_)
+        X = weigh_features(samples.plain, self.feature_weights_)
         targets = _targets(samples, embedding)
         self.regressors_ = {
             # A clone would have a copy of its engine, which is not the one that is running.
@@ -186,7 +186,7 @@ class VectorScorer(LabelScorer):
                 raise LocoleError(f"{name} cannot learn more rows: fit again with all the data.")
         embedding = self.embedding_.resized(samples.n_classes)
         targets = _targets(samples, embedding)
-        X = weigh_features(samples.X, self.feature_weights_)
+        X = weigh_features(samples.plain, self.feature_weights_)
         regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
         for regressor, weight in zip(regressors.values(), self.weights_, strict=True):
             if weight != 0:
@@ -299,7 +299,7 @@ class VectorScorer(LabelScorer):
 
     def _sum_of_points(self, rows: Rows) -> NDArray:
         """Weighted sum of the regressors' points."""
-        X = weigh_features(rows.X, self.feature_weights_)
+        X = weigh_features(rows.plain, self.feature_weights_)
         total: Any = None
         for regressor, weight in zip(self.regressors_.values(), self.weights_, strict=True):
             if weight != 0:
@@ -347,7 +347,7 @@ class VectorScorer(LabelScorer):
         """Points by each regressor."""
 
         def points() -> list[NDArray]:
-            X = weigh_features(rows.X, self.feature_weights_)
+            X = weigh_features(rows.plain, self.feature_weights_)
             return [regressor.predict(X) for regressor in self.regressors_.values()]
 
         return rows.once(self, points, "each")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Iterator
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -13,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from locole.atomic import all_or_nothing, of_one_moment
 from locole.classifier import LocoleClassifier
+from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import check_labels
 from locole.parameters import has
 from locole.samples import take
+from locole.text.encoding import Encoder, check_encoder, encode, name_of, probe
 from locole.text.features import TextFeatures
 from locole.text.texts import check_texts
 
@@ -49,6 +52,11 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     classifier : LocoleClassifier or a baseline, optional
         From rows to labels; by default ``LocoleClassifier()``. Any classifier of sparse rows that has
         `predict_topk` will do, such as those of `locole.baselines`.
+    encoder : callable, optional
+        From a list of texts to a dense array of shape (texts, numbers), such as the ``encode`` of a
+        sentence encoder. `LocoleClassifier` then sees every text twice, by its words and by its vector,
+        and weighs both. Not saved: a model file holds the encoder's name and what it makes of some
+        fixed texts, by which `locole.load` recognises the encoder that it is given.
 
     Attributes
     ----------
@@ -56,6 +64,10 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The parts in use.
     classes_ : array of shape (n_classes,)
         The labels.
+    encoder_name_ : str or None
+        Module and name of the encoder.
+    encoder_probe_ : array or None
+        Its vectors of some fixed texts.
 
     Examples
     --------
@@ -71,14 +83,27 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar = {
         "features": [None, *has("fit_transform", "transform")],
         "classifier": [None, *has("fit", "get_params")],
+        "encoder": [None, callable],
     }
-    _learnt: ClassVar = {"features_": TextFeatures, "classifier_": RowClassifier}
+    _learnt: ClassVar = {
+        "features_": TextFeatures,
+        "classifier_": RowClassifier,
+        "encoder_name_": (str, type(None)),
+        "encoder_probe_": (np.ndarray, type(None)),
+    }
+    _unsaved: ClassVar = ("encoder",)
+    encoder_probe_: Any
 
     def __init__(
-        self, features: TextFeatures | None = None, classifier: RowClassifier | None = None
+        self,
+        features: TextFeatures | None = None,
+        classifier: RowClassifier | None = None,
+        *,
+        encoder: Encoder | None = None,
     ) -> None:
         self.features = features
         self.classifier = classifier
+        self.encoder = encoder
 
     @all_or_nothing
     def fit(self, texts: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -95,7 +120,8 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         check_labels(y)
         features, classifier = self._parts()
-        X = features.fit_transform(texts)
+        self._remember_encoder()
+        X = self._with_vectors(features.fit_transform(texts), texts)
         # Baselines have no weights to give.
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         classifier.fit(X, y, **weights)
@@ -127,11 +153,13 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         more = {"classes": classes, "sample_weight": sample_weight}
         if self.__sklearn_is_fitted__():
             self.classifier_ = copy.copy(self.classifier_)
-            _learns_more(self.classifier_)(self.features_.transform(texts), y, **more)
+            X = self._with_vectors(self.features_.transform(texts), texts)
+            _learns_more(self.classifier_)(X, y, **more)
             return self
         features, classifier = self._parts()
         _learns_more(classifier)
-        X = features.fit_transform(texts)
+        self._remember_encoder()
+        X = self._with_vectors(features.fit_transform(texts), texts)
         classifier.partial_fit(X, y, **more)
         self.features_, self.classifier_ = features, classifier
         return self
@@ -173,17 +201,49 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         classifier = LocoleClassifier() if self.classifier is None else clone(self.classifier)
         return features, classifier
 
-    def _rows(self, texts: Any) -> Any:
+    def set_encoder(self, encoder: Encoder) -> Self:
+        """Give a loaded model its encoder, if it is the one that the model was trained with."""
+        if self.encoder_name_ is None:
+            raise LocoleError("the model was trained without an encoder: leave it out.")
+        check_encoder(encoder, self.encoder_name_, self.encoder_probe_)
+        self.encoder = encoder
+        return self
+
+    def _remember_encoder(self) -> None:
+        """Note which encoder the model goes with."""
+        self.encoder_name_ = None if self.encoder is None else name_of(self.encoder)
+        self.encoder_probe_ = None if self.encoder is None else probe(self.encoder)
+
+    def _with_vectors(self, X: Any, texts: Any) -> Any:
+        """Features of texts, with the vectors of the texts beside them if there is an encoder."""
+        if self.encoder_name_ is None:
+            return X
+        if self.encoder is None:
+            raise LocoleError(
+                f"the model needs the encoder that it was trained with, {self.encoder_name_}: give it "
+                "by load(path, encoder=…)."
+            )
+        n_numbers = self.encoder_probe_.shape[1]
+        return PairedRows(X, encode(self.encoder, check_texts(texts), n_numbers))
+
+    def _rows(self, texts: Any) -> Iterator[Any]:
         """Features of one block of texts after the other."""
         texts = check_texts(texts)
         for start in range(0, len(texts), _BLOCK_TEXTS):
-            yield self.features_.transform(take(texts, slice(start, start + _BLOCK_TEXTS)))
+            some = take(texts, slice(start, start + _BLOCK_TEXTS))
+            yield self._with_vectors(self.features_.transform(some), some)
 
     def _check_learnt(self) -> None:
         classifier, features = self.classifier_, self.features_
         both = hasattr(classifier, "n_features_in_") and features.__sklearn_is_fitted__()
         if not both or classifier.n_features_in_ != features.n_columns_:
             raise ModelFileError("its text features and its classifier do not fit together")
+        name, vectors = self.encoder_name_, self.encoder_probe_
+        if (name is None) is not (vectors is None):
+            raise ModelFileError("it knows its encoder by half")
+        is_probe = vectors is None or (vectors.ndim == 2 and vectors.dtype == np.float32)
+        if not is_probe:
+            raise ModelFileError("it has no vectors of its encoder")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")

@@ -27,6 +27,7 @@ from locole.scoring import (
     LabelScorer,
     NearestScorer,
     ProfileScorer,
+    PrototypeScorer,
     VectorScorer,
 )
 from locole.scoring.base import best_of, entries_of
@@ -91,9 +92,12 @@ SCORERS: dict[str, LabelScorer] = {
     "factors": FactorScorer(n_blocks=1),
     "profiles": ProfileScorer(),
     "plain profiles": ProfileScorer(tune=False),
+    "prototypes": PrototypeScorer(),
+    "prototypes without whitening": PrototypeScorer(ridge=None, epochs=1),
     "nearest rows": NearestScorer(),
     "ensemble": several(nearest=False),
     "reranked ensemble": several(nearest=True),
+    "dense ensemble": Ensemble([PrototypeScorer(), ConstantScorer()], nearest=False),
     "ensemble of one": Ensemble([vectors("elastic_net")], nearest=False),
     "ensemble in an ensemble": Ensemble([several(nearest=True), ConstantScorer()], nearest=False),
     "constant": ConstantScorer(),

@@ -122,6 +122,20 @@ def words(
 
 
 @cache
+def paired() -> Data:
+    """Sparse rows with dense ones of the same labels beside them."""
+    sparse, vectors = words(20, seed=9), dense(20, n_samples=1040, n_features=20)
+    # Imported here: earlier versions have none, and need none for the other cases.
+    from locole.dense_rows import PairedRows
+
+    return Data(
+        PairedRows(sparse.X, vectors.X),
+        sparse.y,
+        PairedRows(sparse.questions, vectors.questions),
+    )
+
+
+@cache
 def one_of_a_kind() -> Data:
     """Laws of forty kinds of sections, each at most once: the most similar rows are of other laws.
 
@@ -298,6 +312,15 @@ CASES: dict[str, Case] = {
         sentences,
         has_all_scores=True,
     ),
+    "default_dense": Case(
+        partial(classifier, "auto", None),
+        partial(dense, 40, n_samples=1040, n_features=32),
+        has_all_scores=True,
+    ),
+    "default_dense_grown": Case(
+        partial(classifier, "auto", None), partial(dense, 32, n_samples=1160, n_features=36), grown
+    ),
+    "default_paired": Case(partial(classifier, nearest=False), paired, has_all_scores=True),
     "default_many_labels": Case(
         partial(classifier, "auto", None),
         partial(words, 300, own=4, common=8, n_samples=2400, n_features=400, seed=0),

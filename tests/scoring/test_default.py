@@ -17,7 +17,8 @@ from locole.datasets import make_topics
 from locole.exceptions import LocoleError, LocoleWarning
 from locole.regressors import ElasticNetRegressor, MLPRegressor, SoftmaxRegressor
 from locole.samples import Rows, Samples
-from locole.scoring import Ensemble, ProfileScorer, VectorScorer
+from locole.scoring import Ensemble, ProfileScorer, PrototypeScorer, VectorScorer
+from locole.scoring.default import are_dense
 from locole.scoring.vectors import weigh_features
 
 
@@ -215,18 +216,60 @@ def test_labels_that_rows_say_nothing_of():
         LocoleClassifier().fit(rows, labels)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_dense_rows_of_few_numbers_and_many_labels(form):
+def dense_rows(n_rows, n_classes=150, n_features=40, noise=1.0):
+    """Noisy copies of a vector of each label."""
     rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(300), 2)
-    rows = rng.normal(size=(300, 20))[labels] + 0.01 * rng.normal(size=(600, 20))
-    with pytest.warns(
-        LocoleWarning, match="X is dense with 20 features for 300 labels, and the def"
-    ):
-        LocoleClassifier().fit(form(rows), labels)
-    LocoleClassifier().fit(form(abs(rows)), labels)
-    LocoleClassifier().fit(form(rows), labels % 200)
-    LocoleClassifier(regressor="elastic_net").fit(form(rows), labels)
+    labels = np.arange(n_rows) % n_classes
+    centres = rng.normal(size=(n_classes, n_features))
+    return centres[labels] + noise * rng.normal(size=(n_rows, n_features)), labels
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.float32, np.float16, sp.csr_array])
+def test_dense_rows_are_for_prototypes(form):
+    rows, labels = dense_rows(1500, n_classes=300)
+    classifier = LocoleClassifier().fit(form(rows[:1200]), labels[:1200])
+    assert list(classifier.choice_["sources"]) == ["prototypes"]
+    linear = LocoleClassifier(regressor="elastic_net").fit(rows[:1200], labels[:1200])
+    found = classifier.score(form(rows[1200:]), labels[1200:])
+    assert found > linear.score(rows[1200:], labels[1200:])
+    assert found > 0.8
+    with pytest.raises(AttributeError, match="prototypes have no embedding"):
+        _ = classifier.embedding_
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"regressor": "elastic_net"}, {"embedding": "gold"}, {"dim": 512}]
+)
+def test_dense_rows_for_whoever_asks_for_something_else(parameters):
+    rows, labels = dense_rows(300, n_classes=10)
+    classifier = LocoleClassifier(**parameters).fit(rows, labels)
+    assert isinstance(classifier.scorer_, VectorScorer)
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_one"),
+    [
+        (dense_rows(250)[0], True),
+        (dense_rows(150)[0], False),  # few rows
+        (abs(dense_rows(250)[0]), False),  # of one sign
+        (dense_rows(250, n_features=20)[0], False),  # few numbers
+        (dense_rows(250)[0] * (np.arange(40) % 3 == 0), False),  # mostly zeros
+    ],
+)
+def test_which_rows_are_dense(rows, is_one):
+    for form in (np.asarray, sp.csr_array):
+        assert are_dense(form(rows)) is is_one
+    classifier = LocoleClassifier().fit(rows, np.arange(len(rows)) % 9)
+    assert isinstance(classifier.scorer_, PrototypeScorer) is is_one
+
+
+def test_dense_rows_in_a_stream():
+    rows, labels = dense_rows(900)
+    classifier = LocoleClassifier().partial_fit(rows[:450], labels[:450] % 100)
+    classifier.partial_fit(rows[450:750], labels[450:750])
+    assert isinstance(classifier.scorer_, PrototypeScorer)
+    assert classifier.classes_.size == 150
+    assert classifier.score(rows[750:], labels[750:]) > 0.4
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,344 @@
+"""Prototypes: a vector for each label, which begins as the mean of its dense rows and is refined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import clone
+
+from locole.dense_rows import PairedRows
+from locole.exceptions import LocoleError, ModelFileError
+from locole.io import saved_as
+from locole.kernels.factors import label_products
+from locole.kernels.topk import push_rows
+from locole.parallel.blocks import map_blocks, slices
+from locole.parallel.memory import available_bytes
+from locole.parameters import N_JOBS, POSITIVE, SEED, at_least, one_of
+from locole.samples import Rows, Samples, spare_rows
+from locole.scoring import label_descent
+from locole.scoring.base import Codes, LabelScorer
+from locole.scoring.whitening import (
+    SCALES,
+    Whitening,
+    label_sums,
+    leave_one_out,
+    mean_loss_at,
+    unit,
+)
+
+__all__ = ["PrototypeScorer"]
+
+# Ridges that are tried, and rows at most, of labels drawn at random, that they are tried with.
+_RIDGES, _RIDGE_ROWS = (0.03, 0.3, 3.0, None), 10_000
+# First rate of the refinement, and the share of it by which rows are learnt that come later.
+_RATE, _LATER = 1.5, 0.25
+# Rows by which the scale is chosen: as many as give so many scores, and at most so many.
+_SCALE_SCORES, _SCALE_ROWS = 50_000_000, 2_000
+# Rows scored, or looked at, at a time; labels scored at a time, and how many more than k are looked at
+# in double precision.
+_BLOCK_ROWS, _BLOCK_LABELS, _SPARE = 128, 4096, 8
+_EVERY_COLUMN = np.empty(0, dtype=np.int64)
+
+
+@saved_as("scorer.prototypes")
+class PrototypeScorer(LabelScorer):
+    r"""Score of a label: the inner product of its vector with the whitened row.
+
+    .. math:: s_i(x) = \langle z(x), v_i \rangle, \qquad
+              z(x) = \frac{A^\top(x - \mu)}{\|A^\top(x - \mu)\|}
+
+    for dense rows x, which are scaled to unit length first. A whitens what varies within labels, as in
+    linear discriminant analysis: :math:`A A^\top = (S + \rho s I)^{-1}` with S the covariance within
+    labels and s its mean diagonal. Vectors begin as label means of length t, the scale that makes labels
+    most likely, and are refined by AdaGrad on the cross-entropy of a row's label. Up to 4,096 labels all
+    compete; of more, 1,024 similar ones and 512 drawn ones.
+
+    Rows are scored leave-one-out: the score of a row's own label is corrected by what the row itself
+    adds to the mean. So a label with one row does not recognise itself, and scores are logits of new
+    rows from the beginning.
+
+    Memory: two numbers for each label and number of a row, and the whitened rows, in a temporary file if
+    they are too many for memory.
+
+    Parameters
+    ----------
+    ridge : float, None or "auto"
+        ρ; None does not whiten. ``"auto"``: of 0.03, 0.3, 3 and None the one with the smallest loss on
+        validation rows, in trials with 10,000 rows.
+    epochs : int
+        Passes of the refinement; 0 leaves the means as they are.
+    random_state : int
+        Seed of the order of rows, of the labels drawn and of the choice of the whitening.
+    n_jobs : int, optional
+        Threads; the answer does not depend on it.
+
+    Attributes
+    ----------
+    mean_ : array of shape (numbers,)
+    whitening_ : array of shape (numbers, numbers) or None
+        A; None if rows are better as they are.
+    vectors_, sums_ : arrays of shape (n_classes, numbers)
+        v, and the sums of the labels' whitened rows, for `partial_fit`.
+    counts_, squares_ : arrays of shape (n_classes,)
+        Weights of the labels' rows, and AdaGrad's sums of squared slopes.
+    scale_ : float
+        t.
+    is_beside_ : bool
+        Whether rows have sparse features too, at which it does not look.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> codes = np.arange(200) % 5
+    >>> X = rng.normal(size=(5, 32))[codes] + 0.5 * rng.normal(size=(200, 32))
+    >>> scorer = PrototypeScorer().fit(Samples(X, codes, n_classes=5))
+    >>> bool((scorer.candidates(Rows(X), k=1)[0].ravel() == codes).all())
+    True
+    """
+
+    name = "prototypes"
+    takes_dense = True
+    _parameter_constraints: ClassVar = {
+        "ridge": [None, *POSITIVE, *one_of("auto")],
+        "epochs": at_least(0),
+        "random_state": SEED,
+        "n_jobs": N_JOBS,
+    }
+    _learnt: ClassVar = {
+        "mean_": np.ndarray,
+        "whitening_": (np.ndarray, type(None)),
+        "vectors_": np.ndarray,
+        "sums_": np.ndarray,
+        "counts_": np.ndarray,
+        "squares_": np.ndarray,
+        "scale_": float,
+        "is_beside_": bool,
+    }
+
+    def __init__(
+        self,
+        *,
+        ridge: float | Literal["auto"] | None = "auto",
+        epochs: int = 4,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.ridge = ridge
+        self.epochs = epochs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def n_classes(self) -> int:
+        """Number of labels."""
+        return self.vectors_.shape[0]
+
+    @property
+    def n_features(self) -> int | None:
+        """Numbers of a row, unless they stand beside other features."""
+        return None if self.is_beside_ else self.mean_.size
+
+    @property
+    def n_beside(self) -> int | None:
+        """Numbers of a row, if they stand beside other features."""
+        return self.mean_.size if self.is_beside_ else None
+
+    # Fit ----------------------------------------------------------------------------------------
+
+    def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
+        """Whiten the rows, take the means of labels and refine them."""
+        self.check_parameters()
+        samples = samples.positive().single()
+        rows, weights = samples.dense, _weights(samples)
+        n_numbers = rows.shape[1]
+        _check_room(samples.n_classes, n_numbers)
+        ridge = self._chosen_ridge(samples) if self.ridge == "auto" else self.ridge
+        whitening = Whitening.fit(rows, samples.codes, weights, ridge=ridge, n_jobs=self.n_jobs)
+        self.is_beside_ = isinstance(samples.X, PairedRows)
+        self.mean_, self.whitening_ = whitening.mean, whitening.matrix
+        self.scale_ = 1.0
+        self.vectors_ = np.zeros((0, n_numbers), dtype=np.float32)
+        self.sums_ = self.vectors_
+        self.counts_, self.squares_ = np.zeros(0), np.zeros(0, dtype=np.float32)
+        Z = self._add(samples, weights)
+        self.scale_ = self._chosen_scale(Z, samples.codes, weights)
+        self.vectors_ *= np.float32(self.scale_)
+        self._refine(Z, samples, weights, _RATE * np.linspace(1, 0, self.epochs + 1))
+        return self
+
+    def partial_fit(self, samples: Samples) -> Self:
+        """Move the means of labels by more rows, which may have more labels, and refine them."""
+        samples = samples.positive().single()
+        weights = _weights(samples)
+        Z = self._add(samples, weights)
+        if self.epochs:
+            self._refine(Z, samples, weights, np.array([_LATER * _RATE, 0.0]))
+        return self
+
+    def _chosen_ridge(self, samples: Samples) -> float | None:
+        """Ridge with the smallest loss on validation rows of some labels."""
+        rng = np.random.default_rng([self.random_state, samples.n_rows, 5])
+        some = _with_some_labels(samples, rng)
+        validation = spare_rows(some.codes, some.n_rows // 5, seed=rng)
+        if validation.size == 0:  # every label has one row
+            return None
+        train = some.take(np.setdiff1d(np.arange(some.n_rows), validation))
+        test = some.take(validation)
+        losses = [self._trial(ridge, train, test) for ridge in _RIDGES]
+        return _RIDGES[int(np.argmin(losses))]
+
+    def _trial(self, ridge: float | None, train: Samples, test: Samples) -> float:
+        """Mean loss of test rows by a scorer with this ridge."""
+        scorer = clone(self).set_params(ridge=ridge).fit(train)
+        scores = scorer.all_scores(Rows(test.dense[:]))
+        losses = logsumexp(scores, axis=1) - scores[np.arange(test.n_rows), test.codes]
+        return float(np.average(losses, weights=test.weight))
+
+    def _add(self, samples: Samples, weights: NDArray) -> NDArray[np.float32]:
+        """Add rows to the sums, and move the vectors with them; return the whitened rows."""
+        Z = self._whitening.all_points(samples.dense, n_jobs=self.n_jobs)
+        new = samples.n_classes - self.n_classes
+        squares = np.full(new, label_descent.SQUARES, dtype=np.float32)
+        old = np.pad(self.sums_, [(0, new), (0, 0)])
+        counts = np.bincount(samples.codes, weights, minlength=samples.n_classes)
+        self.sums_ = old + label_sums(Z, samples.codes, weights, samples.n_classes)
+        self.counts_ = np.pad(self.counts_, (0, new)) + counts
+        self.squares_ = np.append(self.squares_, squares)
+        self.vectors_ = np.pad(self.vectors_, [(0, new), (0, 0)])
+        moved = np.flatnonzero(counts)
+        change = unit(self.sums_[moved]) - unit(old[moved])
+        self.vectors_[moved] += np.float32(self.scale_) * change
+        return Z
+
+    def _refine(
+        self, Z: NDArray[np.float32], samples: Samples, weights: NDArray, rates: NDArray
+    ) -> None:
+        codes = samples.codes
+        apart = np.empty(codes.size, dtype=np.float32)
+
+        def fill(part: slice) -> None:
+            own, others = leave_one_out(Z[part], self.sums_[codes[part]], weights[part])
+            apart[part] = np.float32(self.scale_) * (others - own)
+
+        map_blocks(fill, codes.size, block=32 * _BLOCK_ROWS, n_jobs=self.n_jobs)
+        label_descent.descend(
+            label_descent.Rows(Z, codes, weights.astype(np.float32), apart),
+            self.vectors_,
+            self.squares_,
+            rates=rates,
+            rng=np.random.default_rng([self.random_state, codes.size, 6]),
+            n_jobs=self.n_jobs,
+        )
+
+    def _chosen_scale(self, Z: NDArray[np.float32], codes: Codes, weights: NDArray) -> float:
+        """Scale of the cosines with the means that makes the labels of some rows most likely."""
+        rng = np.random.default_rng([self.random_state, codes.size, 7])
+        counts = np.bincount(codes, minlength=self.n_classes)
+        rows = rng.permutation(np.flatnonzero(counts[codes] > 1))
+        rows = rows[: min(_SCALE_ROWS, max(_BLOCK_ROWS, _SCALE_SCORES // self.n_classes))]
+
+        def losses(part: slice) -> NDArray[np.float64]:
+            some = rows[part]
+            cosines = Z[some] @ self.vectors_.T
+            _, others = leave_one_out(Z[some], self.sums_[codes[some]], weights[some])
+            cosines[np.arange(some.size), codes[some]] = others
+            return mean_loss_at(cosines, codes[some], weights[some])
+
+        found = map_blocks(losses, rows.size, block=_BLOCK_ROWS, n_jobs=self.n_jobs)
+        return float(SCALES[np.argmin(sum(found))]) if found else float(SCALES[SCALES.size // 2])
+
+    # Score --------------------------------------------------------------------------------------
+
+    @property
+    def _whitening(self) -> Whitening:
+        return Whitening(self.mean_, self.whitening_)
+
+    def points(self, rows: Rows) -> NDArray[np.float32]:
+        """Whitened rows."""
+        return rows.once(self, lambda: self._whitening.points(rows.dense))
+
+    def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
+        """Labels with the largest products, found by looking at all."""
+        points = self.points(rows)
+        wanted = min(k + _SPARE, self.n_classes)
+        scores = np.full((len(rows), wanted), -np.inf, dtype=np.float32)
+        codes = np.full((len(rows), wanted), -1, dtype=np.int64)
+        for part in slices(self.n_classes, _BLOCK_LABELS):
+            some = points @ self.vectors_[part].T
+            push_rows(some, part.start, _EVERY_COLUMN, scores, codes)
+        exact = self.scores_at(rows, codes)
+        best = np.lexsort((codes, -exact), axis=1)[:, :k]
+        return np.take_along_axis(codes, best, 1), np.take_along_axis(exact, best, 1)
+
+    def scores_at(self, rows: Rows, codes: Codes) -> NDArray[np.float64]:
+        """Products with these labels."""
+        out = np.empty(codes.shape)
+        label_products(self.points(rows), self.vectors_, codes, out)
+        return out
+
+    def all_scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Products with all labels."""
+        points = self.points(rows).astype(np.float64)
+        parts = slices(self.n_classes, _BLOCK_LABELS)
+        return np.hstack([points @ self.vectors_[part].T for part in parts])
+
+    # Save ---------------------------------------------------------------------------------------
+
+    def _check_learnt(self) -> None:
+        n_classes, n_numbers = self.vectors_.shape if self.vectors_.ndim == 2 else (0, 0)
+        shapes = {
+            "mean_": (n_numbers,),
+            "vectors_": (n_classes, n_numbers),
+            "sums_": (n_classes, n_numbers),
+            "squares_": (n_classes,),
+        }
+        if self.whitening_ is not None:
+            shapes["whitening_"] = (n_numbers, n_numbers)
+        arrays = {name: getattr(self, name) for name in shapes}
+        fits = (
+            n_classes >= 1
+            and n_numbers >= 1
+            and all(arrays[name].shape == shape for name, shape in shapes.items())
+            and all(array.dtype == np.float32 for array in arrays.values())
+            and self.counts_.shape == (n_classes,)
+            and self.counts_.dtype == np.float64
+        )
+        if not fits:
+            raise ModelFileError("its prototypes do not fit together")
+        are_numbers = all(np.isfinite(array).all() for array in (*arrays.values(), self.counts_))
+        if not (are_numbers and (self.squares_ > 0).all() and (self.counts_ >= 0).all()):
+            raise ModelFileError("its prototypes are not numbers")
+        if not 0 < self.scale_ < np.inf:
+            raise ModelFileError("its prototypes have an invalid scale")
+
+
+def _with_some_labels(samples: Samples, rng: np.random.Generator) -> Samples:
+    """All rows of labels drawn at random, up to a number of rows, with codes of their own."""
+    counts = np.bincount(samples.codes)
+    labels = rng.permutation(np.flatnonzero(counts))
+    enough = int(np.searchsorted(np.cumsum(counts[labels]), _RIDGE_ROWS)) + 1
+    some = samples.take(np.flatnonzero(np.isin(samples.codes, labels[: max(enough, 2)])))
+    known, codes = np.unique(some.codes, return_inverse=True)
+    return some._replace(codes=codes, n_classes=known.size)
+
+
+def _weights(samples: Samples) -> NDArray[np.float64]:
+    """Weights of the rows; 1 on average."""
+    if samples.weight is None:
+        return np.ones(samples.n_rows)
+    return samples.weight / samples.weight.mean()
+
+
+def _check_room(n_classes: int, n_numbers: int) -> None:
+    """Refuse label vectors that would not fit into memory: vectors, sums, and a copy of either."""
+    needed, left = 3 * 4 * n_classes * n_numbers, available_bytes()
+    if left is not None and needed > left:
+        raise LocoleError(
+            f"prototypes of {n_classes:,} labels with {n_numbers:,} numbers each take "
+            f"{needed / 1e9:.1f} GB while they are learnt, and {left / 1e9:.1f} GB are free: give rows "
+            "fewer numbers, for example by sklearn.decomposition.PCA."
+        )

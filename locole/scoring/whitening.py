@@ -1,0 +1,152 @@
+"""Within-class whitening of dense rows: numbers that vary within labels count less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.special import logsumexp
+
+from locole.dense_rows import DenseRows, room_for
+from locole.parallel.blocks import map_blocks, slices, workers
+
+__all__ = ["SCALES", "Whitening", "label_sums", "leave_one_out", "mean_loss_at", "unit"]
+
+# Rows looked at in one go.
+_ROWS = 4096
+#: Scales of cosines that are tried: the best one differs by data, but not by much.
+SCALES = 2.0 ** np.arange(2, 7.5, 0.5)
+
+
+class Whitening(NamedTuple):
+    r"""Rows of unit length to points of unit length: :math:`z = A^\top (x - \mu)`, scaled.
+
+    With A Aᵀ = (S + ρ s I)⁻¹, S the covariance within labels, pooled over them, s its mean diagonal and
+    ρ the ridge. Cosines of whitened rows are those of linear discriminant analysis.
+    """
+
+    mean: NDArray[np.float32]
+    matrix: NDArray[np.float32] | None
+    """A, of shape (numbers, numbers); None for the identity."""
+
+    @classmethod
+    def fit(
+        cls,
+        rows: DenseRows,
+        codes: NDArray,
+        weights: NDArray,
+        *,
+        ridge: float | None,
+        n_jobs: int | None,
+    ) -> Self:
+        """Estimate the mean and, unless the ridge is None, the covariance within labels."""
+        mean = _mean(rows, weights)
+        if ridge is None:
+            return cls(mean, None)
+        return cls(mean, _root(_scatter(rows, codes, weights, mean, n_jobs), ridge))
+
+    def points(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Whitened rows of unit length; rows of zeros stay zeros."""
+        Z = unit(X) - self.mean
+        if self.matrix is not None:
+            Z = Z @ self.matrix
+        Z[~X.any(axis=1)] = 0
+        return unit(Z)
+
+    def all_points(self, rows: DenseRows, *, n_jobs: int | None) -> NDArray[np.float32]:
+        """Points of all rows, in memory or, if they are too many, in a temporary file."""
+        Z = room_for(*rows.shape)
+
+        def fill(part: slice) -> None:
+            Z[part] = self.points(rows[part])
+
+        map_blocks(fill, len(rows), block=_ROWS, n_jobs=n_jobs)
+        return Z
+
+
+def unit(X: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of unit length; rows of zeros stay as they are."""
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    return np.divide(X, lengths, dtype=np.float32)
+
+
+def label_sums(
+    Z: NDArray[np.float32], codes: NDArray, weights: NDArray, n_classes: int
+) -> NDArray[np.float32]:
+    """Weighted sum of the rows of each label."""
+    shape = (n_classes, codes.size)
+    member = sp.csr_array((weights.astype(np.float32), (codes, np.arange(codes.size))), shape)
+    return np.asarray(member @ Z)
+
+
+def leave_one_out(
+    Z: NDArray[np.float32], sums: NDArray[np.float32], weights: NDArray
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Cosine of each row with the sum of its label's rows, and with that sum without the row.
+
+    ``sums`` are those of each row's label. Without another row the second cosine is 0.
+    """
+    weights = weights.astype(np.float32)[:, None]
+    own = np.einsum("ij,ij->i", Z, unit(sums))
+    others = sums - weights * Z
+    # What is left of a label with one row is rounding error.
+    is_alone = np.linalg.norm(others, axis=1) <= 1e-4 * weights[:, 0]
+    return own, np.where(is_alone, np.float32(0), np.einsum("ij,ij->i", Z, unit(others)))
+
+
+def mean_loss_at(
+    cosines: NDArray[np.float32], own: NDArray[np.int64], weights: NDArray
+) -> NDArray[np.float64]:
+    """Weighted cross-entropy of the labels ``own`` for each of `SCALES`; shape (scales,)."""
+    right = cosines[np.arange(own.size), own]
+    losses = [logsumexp(scale * cosines, axis=1) - scale * right for scale in SCALES]
+    return np.asarray(losses, dtype=np.float64) @ weights
+
+
+def _blocks(rows: DenseRows) -> Iterator[slice]:
+    return iter(slices(len(rows), _ROWS))
+
+
+def _mean(rows: DenseRows, weights: NDArray) -> NDArray[np.float32]:
+    total = np.zeros(rows.shape[1])
+    for part in _blocks(rows):
+        total += weights[part] @ unit(rows[part]).astype(np.float64)
+    return (total / weights.sum()).astype(np.float32)
+
+
+def _scatter(
+    rows: DenseRows, codes: NDArray, weights: NDArray, mean: NDArray, n_jobs: int | None
+) -> NDArray[np.float64]:
+    """Covariance within labels: squares of all rows less those of the labels' means."""
+    n_classes = int(codes.max()) + 1
+    sums = np.zeros((n_classes, rows.shape[1]), dtype=np.float32)
+
+    def squares(part: slice) -> tuple[slice, NDArray, NDArray]:
+        X = (unit(rows[part]) - mean) * np.sqrt(weights[part], dtype=np.float32)[:, None]
+        return part, X, X.T @ X
+
+    total = np.zeros((rows.shape[1],) * 2)
+    with workers(n_jobs) as apply:
+        for part, X, square in apply(squares, list(_blocks(rows))):
+            total += square
+            np.add.at(sums, codes[part], X * np.sqrt(weights[part], dtype=np.float32)[:, None])
+    by_label = np.bincount(codes, weights, minlength=n_classes)
+    seen = by_label > 0
+    means = sums[seen] / np.sqrt(by_label[seen], dtype=np.float32)[:, None]
+    freedom = max(1.0, weights.sum() - float(np.count_nonzero(seen)))
+    return (total - (means.T @ means).astype(np.float64)) / freedom
+
+
+def _root(scatter: NDArray[np.float64], ridge: float) -> NDArray[np.float32]:
+    """A with A Aᵀ = (scatter + ridge · mean variance)⁻¹."""
+    size = len(scatter)
+    variance = max(float(np.trace(scatter)) / size, float(np.finfo(np.float32).eps))
+    regular = scatter + ridge * variance * np.eye(size)
+    factor = cholesky(regular, lower=True)
+    inverse = solve_triangular(factor, np.eye(size), lower=True)
+    return np.ascontiguousarray(inverse.T, dtype=np.float32)
