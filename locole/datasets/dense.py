@@ -54,8 +54,9 @@ def load_dense(
 
     Examples
     --------
+    >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> path = Path(folder.name, "train.npz")
+    >>> path = pathlib.Path(folder.name, "train.npz")
     >>> np.savez(path, X=np.eye(2), y=["cat", "dog"])
     >>> X, y = load_dense(path)
     >>> X.shape, y

@@ -104,7 +104,7 @@ class PrototypeScorer(LabelScorer):
     takes_dense = True
     _parameter_constraints: ClassVar = {
         "ridge": [None, *POSITIVE, *one_of("auto")],
-        "epochs": at_least(0),
+        "epochs": at_least(0, 10_000),
         "random_state": SEED,
         "n_jobs": N_JOBS,
     }

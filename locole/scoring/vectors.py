@@ -271,7 +271,7 @@ class VectorScorer(LabelScorer):
         """What one regressor says."""
         regressor, found = self.regressors_[name], np.zeros((X.nnz, codes.shape[1]))
         if not isinstance(regressor, LinearRegressor):
-            Z = regressor.predict(weigh_features(rows.X, self.feature_weights_))
+            Z = regressor.predict(weigh_features(rows.plain, self.feature_weights_))
             return Contributions(found, {name: _products(self.embedding_, Z, codes)})
         for i, part in enumerate(entries_of(X)):
             G = self.embedding_.real_rows(codes[i]).astype(np.float64)
