@@ -95,7 +95,7 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
     name: ClassVar[str]
     #: Scorers of an ensemble are fitted by rising stage, so that later ones can learn from earlier ones.
     stage: ClassVar[int] = 1
-    #: Whether an ensemble leaves the scorer out if it makes no difference on the validation rows.
+    #: Whether an ensemble leaves the scorer out if it does not help on the validation rows.
     optional: ClassVar[bool] = False
     #: Whether it looks at rows as dense ones; others see them as sparse ones.
     takes_dense: ClassVar[bool] = False
@@ -173,6 +173,11 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
     def sources(self) -> list[str]:
         """Names of the parts of the score."""
         return [self.name]
+
+    @property
+    def optional_sources(self) -> list[str]:
+        """Sources that an ensemble leaves out if they do not help on the validation rows."""
+        return self.sources if self.optional else []
 
     def source_candidates(self, rows: Rows, k: int) -> Codes:
         """Best ``k`` labels by every source that has proposals, side by side; they may repeat."""

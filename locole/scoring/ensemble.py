@@ -25,7 +25,7 @@ __all__ = ["Ensemble"]
 
 # Candidates taken from each scorer, or 2k.
 _CANDIDATES = 32
-# What an optional scorer must be worth, in nats for each validation row.
+# What an optional source must be worth, in nats for each validation row.
 _WORTH = 0.02
 # Validation rows scored at a time.
 _BLOCK_ROWS = 256
@@ -39,8 +39,9 @@ class Ensemble(LabelScorer):
               \min_{w \ge 0} -\sum_{x, y} \log \frac{e^{s_y(x)}}{\sum_{i \in K(x)} e^{s_i(x)}}
 
     with K(x) the best 32 labels of each scorer. So the scores are logits. Scorers are fitted without
-    the validation rows, weighed on them, and then learn them by `partial_fit`. An optional scorer that
-    makes the labels of the validation rows hardly more likely is left out.
+    the validation rows, weighed on them, and then learn them by `partial_fit`. An optional source
+    that makes the labels of the validation rows hardly more likely is left out, as is a regressor beside
+    another one if fewer of the rows are right with it.
 
     The answer to a row is the best of the candidates of all scorers: a label can only be missed if it is
     not among the best 32 (or 2k) of any scorer.
@@ -347,18 +348,19 @@ class _Trial(NamedTuple):
         return fit_weights(scores, self.right, self.valid, self.validation.weight)
 
     def without_idle(self, scorers: Sequence[LabelScorer]) -> tuple[list[int], NDArray[np.float64]]:
-        """Leave out optional scorers that are worth nothing: places of the others, and the weights."""
-        use = np.ones(len(self.names), dtype=bool)
-        weights, kept = self.weights(), list(range(len(scorers)))
-        for i, scorer in enumerate(scorers):
-            if not scorer.optional:
+        """Leave out optional sources that do not help: places of the scorers left, and the weights."""
+        use, weights = np.ones(len(self.names), dtype=bool), self.weights()
+        owners = [scorer for scorer in scorers for _ in scorer.sources]
+        for i, (name, scorer) in enumerate(zip(self.names, owners, strict=True)):
+            if name not in scorer.optional_sources:
                 continue
             fewer = use.copy()
-            _divided(fewer, scorers)[i][:] = False  # a view
+            fewer[i] = False
             other = self.weights(fewer)
-            if self.loss(other) - self.loss(weights) < _WORTH:
+            is_worse = not scorer.optional and self.accuracy(weights) < self.accuracy(other)
+            if is_worse or self.loss(other) - self.loss(weights) < _WORTH:
                 use, weights = fewer, other
-                kept.remove(i)
+        kept = [i for i, used in enumerate(_divided(use, scorers)) if used.any()]
         return kept, weights
 
     def loss(self, weights: NDArray) -> float:

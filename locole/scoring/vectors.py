@@ -318,6 +318,11 @@ class VectorScorer(LabelScorer):
         """Names of the regressors."""
         return list(self.regressors_)
 
+    @property
+    def optional_sources(self) -> list[str]:
+        """All regressors but the first, which the others have to improve on."""
+        return self.sources[1:]
+
     def source_candidates(self, rows: Rows, k: int) -> Codes:
         """Labels near the points of each regressor, as a scan finds them."""
         found = [near_labels(self.embedding_, Z, k, self.decoder_) for Z in self._each(rows)]

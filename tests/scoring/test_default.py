@@ -569,6 +569,10 @@ def test_a_network_is_weighed_beside_the_linear_models_of_the_default():
         assert network.choice_["sources"][name]["accuracy"] == found["accuracy"]
     right, wanted = (model.score(DATA.X_test, DATA.y_test) for model in (network, default))
     assert right >= wanted - 0.01
+    # It either puts more validation rows right, or it is gone.
+    is_used = "mlp" in network.scorer_["vectors"].regressors_
+    gain = network.choice_["accuracy"] - default.choice_["accuracy"]
+    assert gain > 0 if is_used else network.choice_["sources"]["mlp"]["weight"] == 0
 
 
 def test_profiles_are_weighed_beside_vectors_that_are_learnt():
