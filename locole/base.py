@@ -34,7 +34,7 @@ from locole.labels import (
     label_sets,
 )
 from locole.parallel.blocks import map_blocks, n_threads
-from locole.samples import Rows, Samples, check_scale, checked_rows, take, tidy
+from locole.samples import Rows, Samples, check_dense, check_scale, checked_rows, take, tidy
 
 __all__ = ["LabelClassifier"]
 
@@ -232,6 +232,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 f"each row has {n_dense} dense numbers beside it, and the model was trained with "
                 f"{wanted}."
             )
+        check_dense(X.dense)
         return X.sparse, X.dense
 
     # Answers ------------------------------------------------------------------------------------

@@ -132,5 +132,5 @@ def room_for(n_rows: int, n_numbers: int) -> NDArray[np.float32]:
     left = available_bytes()
     if left is None or 4 * n_rows * n_numbers <= _SHARE * left:
         return np.empty((n_rows, n_numbers), dtype=np.float32)
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the array
-    return np.memmap(file, dtype=np.float32, mode="w+", shape=(n_rows, n_numbers))
+    with tempfile.TemporaryFile() as file:  # which is there as long as it is mapped
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=(n_rows, n_numbers))

@@ -19,6 +19,7 @@ __all__ = [
     "LARGEST",
     "Rows",
     "Samples",
+    "check_dense",
     "check_scale",
     "checked_rows",
     "spare_rows",
@@ -31,6 +32,8 @@ T = TypeVar("T")
 
 # A row of 10^8 such numbers still has a squared length that fits into float32.
 LARGEST = 1e15
+# Dense rows that are looked at in one go.
+_SOME_ROWS = 4_096
 
 
 class Samples(NamedTuple):
@@ -272,6 +275,17 @@ def check_scale(X: Any, *, alone: bool = True) -> None:
             f"the largest number in X is {largest:.3g}, which is beyond what can be squared in single "
             "precision: scale the features first, for example by sklearn.preprocessing.MaxAbsScaler."
         )
+
+
+def check_dense(rows: DenseRows) -> None:
+    """Refuse dense rows with what is no number or cannot be squared, looking at some at a time."""
+    for start in range(0, len(rows), _SOME_ROWS):
+        X = rows[start : start + _SOME_ROWS]
+        if X.size and not max(X.max(), -X.min()) <= LARGEST:  # also if one is not a number
+            raise LocoleError(
+                "the dense rows have NaN, infinity or numbers too large to be squared in single "
+                "precision: look at what made them."
+            )
 
 
 def tidy(X: Any) -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 ANIMALS = ["cat", "cow", "dog", "duck", "goat", "goose", "hen", "horse", "pig", "sheep"]
 COMMON = [f"common{i}" for i in range(30)]
@@ -50,9 +53,29 @@ def write_samples(folder: Path) -> None:
     texts = [text for _, text in make_rows(12, 3)]
     _write(folder, "new.txt", "".join(f"{text}\n" for text in texts))
     _write(folder, "new.csv", "title\n" + "".join(f"{text}\n" for text in texts))
+    _write_vectors(folder, make_rows(300, 1))
     _write(folder, "margins.txt", "0.1\n0.7\n0.9\n1.0\n")
     (folder / "records").mkdir(exist_ok=True)
     _write(folder, "records/table2.jsonl", "".join(f"{json.dumps(r)}\n" for r in _records()))
+
+
+def _write_vectors(folder: Path, rows: list[tuple[str, str]]) -> None:
+    """Write dense rows as arrays, and a module with the function that makes such rows of texts."""
+    lines = [
+        "import numpy as np",
+        "",
+        "TABLE = np.random.default_rng(0).normal(size=(128, 32)).astype(np.float32)",
+        "",
+        "",
+        "def letters(texts):",
+        "    rows = [TABLE[[ord(c) % 128 for c in text] or [0]].mean(axis=0) for text in texts]",
+        "    return np.stack(rows)",
+    ]
+    _write(folder, "encoders.py", "".join(f"{line}\n" for line in lines))
+    made: dict[str, Any] = {}
+    exec("\n".join(lines), made)  # the same function, whatever is imported under its name
+    vectors = made["letters"]([text for _, text in rows])
+    np.savez(folder / "vectors.npz", X=vectors, y=np.array([label for label, _ in rows]))
 
 
 def _records() -> list[dict[str, object]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import Jobs, Json, LabelColumn, ModelPath
+from locole.cli.options import EncoderName, Jobs, Json, LabelColumn, ModelPath
 from locole.cli.reading import Reading, column_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def evaluate(
     worst: Annotated[int, typer.Option(help="Labels with most mistakes to show.")] = 5,
     label_column: LabelColumn = None,
     reading: Reading = Reading(),  # noqa: B008 - it does not change
+    encoder: EncoderName = None,
     jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
@@ -55,7 +56,7 @@ def evaluate(
     if worst < 0:
         raise LocoleError(f"--worst must not be negative, but is {worst}.")
     kind = None if report is None else _report_format(report)
-    loaded, notes = open_model(model, jobs=jobs)
+    loaded, notes = open_model(model, jobs=jobs, encoder=encoder)
     reading = reading._replace(label=column_of(label_column))
     predictions = predict_file(loaded, test, reading, notes=notes, k=k)
     figures, mistakes = measure(predictions, loaded), worst_labels(predictions, worst)

@@ -11,11 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from locole.cli.encoders import find_encoder
 from locole.cli.outputs import kept_bad_rows
 from locole.cli.reading import Reading
-from locole.datasets import iter_examples, iter_libsvm, load_libsvm, load_texts, read_examples
+from locole.datasets import (
+    iter_dense,
+    iter_examples,
+    iter_libsvm,
+    load_dense,
+    load_libsvm,
+    load_texts,
+    read_examples,
+)
 from locole.datasets.delimited import TextColumns
-from locole.datasets.files import format_of
 from locole.datasets.tables import iter_records, labels_of
 from locole.exceptions import LocoleError
 from locole.io import read_manifest
@@ -34,7 +42,7 @@ __all__ = [
 ]
 
 # Formats of rows that are no texts.
-NUMBERS = ("libsvm", "xmc", "npz")
+NUMBERS = ("libsvm", "xmc", "npz", "dense")
 #: Note in a model's manifest: what its training file called the first feature.
 FIRST_INDEX = "libsvm_first_index"
 # Bytes from which the number of rows of a file is estimated.
@@ -44,7 +52,7 @@ _SAMPLE_BYTES = 1 << 16
 class Batch(NamedTuple):
     """Rows of a file."""
 
-    features: csr_matrix | list[str]
+    features: csr_matrix | NDArray | list[str]
     """Numbers, or texts."""
     labels: NDArray | None
     ids: list[str] | None = None
@@ -63,9 +71,12 @@ class Batch(NamedTuple):
 
 def read_training(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
     """All rows of a training file, and notes on the file that prediction will need."""
-    kind = format_of(path, reading.format)
+    kind = reading.kind(path)
     if kind == "libsvm":
         return _read_libsvm(path, reading)
+    if kind == "dense":
+        X, y = load_dense(path, **_dense_names(reading))
+        return Batch(X, y), reading.notes(kind)
     if kind in NUMBERS:
         return Batch(*read_examples(path, format=kind)), {}
     check_labelled(kind, path)
@@ -96,9 +107,20 @@ def _read_libsvm(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
     return Batch(X, y), {FIRST_INDEX: str(first)}
 
 
-def open_model(path: str, *, jobs: int) -> tuple[Any, dict[str, str]]:
+def _dense_names(reading: Reading) -> dict[str, Any]:
+    """Names of the dense rows and of their labels."""
+    label = reading.label
+    return {"dense": reading.dense, "label": None if label is None else str(label)}
+
+
+def open_model(path: str, *, jobs: int, encoder: str | None = None) -> tuple[Any, dict[str, str]]:
     """Load a model that will use so many threads, and the notes on how it was made."""
-    model = load(path)
+    model = load(path, encoder=find_encoder(encoder))
+    needed = getattr(model, "encoder_name_", None)
+    if needed is not None and encoder is None:
+        raise LocoleError(
+            f"the model in {path} needs the encoder that it was trained with: give --encoder {needed}."
+        )
     classifier = getattr(model, "classifier_", model)
     if hasattr(classifier, "n_jobs"):
         classifier.set_params(n_jobs=jobs)
@@ -145,10 +167,10 @@ def batches(
         Description for the display of progress.
     """
     wants_texts = takes_texts(model)
-    kind = reading.format
-    if path == "-" and kind == "auto":
-        kind = "txt" if wants_texts else "libsvm"
-    kind = format_of(path, kind)
+    if path == "-" and reading.format == "auto":
+        reading = reading._replace(format="txt" if wants_texts else "libsvm")
+    reading = reading.like_training(path, notes)
+    kind = reading.kind(path)
     if wants_texts is (kind in NUMBERS):
         takes, has = ("texts", "numbers") if wants_texts else ("numbers", "texts")
         raise LocoleError(f"{path} has {has} but the model takes {takes}: is it the right file?")
@@ -156,6 +178,9 @@ def batches(
     rows: Iterator[Batch]
     if kind == "libsvm":
         rows = _libsvm(path, model, reading, batch_rows, labelled, notes)
+    elif kind == "dense":
+        found = iter_dense(path, batch_rows=batch_rows, labelled=labelled, **_dense_names(reading))
+        rows = (Batch(*part) for part in found)
     elif kind in NUMBERS:
         parts = iter_examples(
             path,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import Address, EngineName, Jobs, Json, LabelColumn
+from locole.cli.options import Address, EncoderName, EngineName, Jobs, Json, LabelColumn
 from locole.cli.reading import Reading, column_of
 from locole.methods import names_of
 
@@ -23,6 +23,8 @@ EXAMPLES = (
     "locole fit train.svm -o model --embedding kerdock --dim 256 --storage float16",
     "locole fit train.tsv -o model --regressor mlp --set hidden=1024 --set epochs=5",
     "locole fit train.tsv -o model --model centroids",
+    "locole fit vectors.npz -o model --dense X --label-column y",
+    "locole fit train.tsv -o model --encoder encoders:letters",
 )
 
 
@@ -71,6 +73,7 @@ def fit(
     hash_size: Annotated[
         int | None, typer.Option("--hash", help="Hash terms into so many columns.")
     ] = None,
+    encoder: EncoderName = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     jobs: Jobs = -1,
     engine: EngineName = "threads",
@@ -95,7 +98,8 @@ def fit(
 
     --l1, --l2, --passes and --storage are the regressor's, and choose the elastic net alone unless
     --regressor names another one. --model trains one of the systems that locole is compared with
-    instead. --set gives parameters of that, or of the regressor that is named. --engine ray learns the
+    instead. --encoder joins words with the vectors that a function of yours makes of the same texts.
+    --set gives parameters of that, or of the regressor that is named. --engine ray learns the
     elastic net, a network or ppd_sparse on the nodes of a Ray cluster, with the same result.
     """
     from locole.cli.places import check_model_place, check_old_model, check_readable
@@ -107,6 +111,7 @@ def fit(
     say("starting …")  # what is imported from here on takes a second or two
     check_old_model(output)
     _check_formats(reading, train, test)
+    from locole.cli.encoders import find_encoder
     from locole.cli.engines import set_engine
     from locole.cli.steps import Steps
     from locole.cli.training import make_classifier, train_model
@@ -129,7 +134,9 @@ def fit(
         part.check_parameters()
     set_engine(classifier, engine, address)
     steps = Steps(quiet=json)
-    model, notes = train_model(train, reading, classifier, features, steps)
+    model, notes = train_model(
+        train, reading, classifier, features, steps, encoder=find_encoder(encoder)
+    )
     notes |= {} if note is None else {"note": note}
     n_bytes = _save(model, notes, output, steps)
     figures = None if test is None else _test(model, notes, test, reading, steps)
@@ -141,11 +148,9 @@ def fit(
 
 
 def _check_formats(reading: Reading, *paths: str | None) -> None:
-    from locole.datasets.files import format_of
-
     for path in paths:
         if path is not None:
-            reading.check(format_of(path, reading.format), path)
+            reading.check(reading.kind(path), path)
 
 
 def _save(model: Any, notes: dict[str, str], output: str, steps: Steps) -> int:

@@ -9,6 +9,8 @@ import typer
 __all__ = [
     "Address",
     "Delimiter",
+    "DenseColumn",
+    "EncoderName",
     "Encoding",
     "EngineName",
     "Format",
@@ -59,6 +61,23 @@ TextColumn = Annotated[
 ]
 LabelColumn = Annotated[
     str | None, typer.Option("--label-column", help="Column of the labels, by name or number.")
+]
+DenseColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--dense",
+        metavar="NAME",
+        help="Rows are dense: this array of an .npz file, or column of lists of a Parquet file. An .npy "
+        "file is dense by itself.",
+    ),
+]
+EncoderName = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="MODULE:FUNCTION",
+        help="Function from a list of texts to an array of numbers, seen beside the words.",
+    ),
 ]
 Delimiter = Annotated[
     str | None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from locole.cli.options import Address, EngineName, Jobs, Json, ModelPath
+from locole.cli.options import Address, EncoderName, EngineName, Jobs, Json, ModelPath
 from locole.cli.reading import Reading, column_of
 
 __all__ = ["EXAMPLES", "predict"]
@@ -49,6 +49,7 @@ def predict(
     ] = False,
     reading: Reading = Reading(),  # noqa: B008 - it does not change
     batch: Annotated[int, typer.Option(help="Rows that are in memory at a time.")] = 8192,
+    encoder: EncoderName = None,
     jobs: Jobs = -1,
     engine: EngineName = "threads",
     address: Address = None,
@@ -86,7 +87,7 @@ def predict(
     where = make_engine(engine, address=address)
     kind = (output_format or "parquet") if is_folder else format_of_output(output, output_format)
     # Files of a folder are side by side, not rows.
-    loaded, notes = open_model(model, jobs=1 if is_folder else jobs)
+    loaded, notes = open_model(model, jobs=1 if is_folder else jobs, encoder=encoder)
     n_classes = len(loaded.classes_)
     k = min(5, n_classes) if k is None else checked_k(k, n_classes)
     _check_beside(loaded, reading, with_text=with_text, is_folder=is_folder)

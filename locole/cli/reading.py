@@ -8,7 +8,15 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from locole.cli.options import Delimiter, Encoding, Format, SkipBadRows, TextColumn, ZeroBased
+from locole.cli.options import (
+    Delimiter,
+    DenseColumn,
+    Encoding,
+    Format,
+    SkipBadRows,
+    TextColumn,
+    ZeroBased,
+)
 from locole.exceptions import LocoleError
 
 __all__ = ["Reading", "column_of", "with_reading_options"]
@@ -17,20 +25,23 @@ Column = str | int
 
 # Note in a model's manifest: how its training file was read.
 _NOTE = "reading"
-_REMEMBERED = ("format", "text", "label", "delimiter", "encoding")
+_REMEMBERED = ("format", "text", "label", "delimiter", "encoding", "dense")
 # Formats whose columns have names, and for each option the formats that it is for.
 _NAMED = ("csv", "jsonl", "parquet")
 _TABLES = ("tsv", *_NAMED)
 _FORMATS = {
     "text": ("--text-column", _TABLES),
-    "label": ("--label-column", _TABLES),
+    "label": ("--label-column", (*_TABLES, "dense")),
     "id": ("--id-column", _TABLES),
     "bad_rows": ("--skip-bad-rows", _TABLES),
     "delimiter": ("--delimiter", ("tsv", "csv")),
     "encoding": ("--encoding", ("tsv", "csv", "jsonl", "txt")),
     "zero_based": ("--zero-based or --one-based", ("libsvm",)),
     "labels": ("--labels", ("libsvm",)),
+    "dense": ("--dense", ("dense",)),
 }
+# Files that hold dense rows: always, or if their name is said.
+_DENSE, _MAYBE_DENSE = (".npy",), (".npz", ".parquet")
 
 
 class Reading(NamedTuple):
@@ -45,6 +56,24 @@ class Reading(NamedTuple):
     bad_rows: str | None = None
     zero_based: bool | None = None
     labels: str | None = None
+    dense: str | None = None
+
+    def kind(self, path: str) -> str:
+        """Format of a file; "dense" for rows that are read by `locole.datasets.load_dense`."""
+        from locole.datasets.files import format_of
+
+        if self.dense is not None or (self.format == "auto" and path.endswith(_DENSE)):
+            return "dense"
+        return format_of(path, self.format)
+
+    def like_training(self, path: str, notes: Mapping[str, str]) -> Reading:
+        """With the name of the dense rows of the training file, if this file may have such."""
+        known = _remembered(notes)
+        if self.dense is not None or self.format != "auto" or not path.endswith(_MAYBE_DENSE):
+            return self
+        if known.dense is None:
+            return self
+        return self._replace(dense=known.dense, label=self.label or known.label)
 
     def check(self, kind: str, path: str) -> None:
         """Refuse what a file of this format has no use for."""
@@ -112,6 +141,7 @@ def _reading(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     skip_bad_rows: SkipBadRows = None,
+    dense: DenseColumn = None,
     zero_based: ZeroBased = None,
 ) -> Reading:
     """Take options as they were typed."""
@@ -123,6 +153,7 @@ def _reading(
         encoding=encoding,
         bad_rows=skip_bad_rows,
         zero_based=zero_based,
+        dense=dense,
     )
 
 

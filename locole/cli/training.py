@@ -98,7 +98,13 @@ def _regressor(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
 
 
 def train_model(
-    path: str, reading: Reading, classifier: Any, features: TextFeatures, steps: Steps
+    path: str,
+    reading: Reading,
+    classifier: Any,
+    features: TextFeatures,
+    steps: Steps,
+    *,
+    encoder: Any = None,
 ) -> tuple[Any, dict[str, str]]:
     """Read, vectorise where rows are texts, and train.
 
@@ -119,6 +125,8 @@ def train_model(
             f"{batch.is_empty.sum():,} of {len(batch):,} texts are empty: they say nothing of labels."
         )
     if not isinstance(rows, list):
+        if encoder is not None:
+            raise LocoleError(f"--encoder is for texts, and {path} has numbers: leave it out.")
         _train(classifier, rows, labels, steps)
         return classifier, notes | _provenance(path, classifier)
     with steps.run("vectorise", "vectorising") as record:
@@ -126,7 +134,12 @@ def train_model(
         record.update(features=X.shape[1], nonzeros=int(X.nnz), chosen=_reasons(features))
         record["summary"] = f"{X.shape[1]:,} features, {X.nnz / X.shape[0]:.1f} a text"
         record["summary"] += _lines(record["chosen"])
-    model = TextClassifier(clone(features), clone(classifier))
+    model = TextClassifier(clone(features), clone(classifier), encoder=encoder)
+    model.remember_encoder()
+    if encoder is not None:
+        with steps.run("encode", "encoding") as record:
+            X = model.with_vectors(X, rows)
+            record["summary"] = f"{X.dense.shape[1]:,} numbers a text"
     _train(classifier, X, labels, steps)
     model.features_, model.classifier_ = features, classifier
     return model, notes | _provenance(path, classifier)

@@ -2,6 +2,7 @@
 
 from locole.datasets.base import Dataset
 from locole.datasets.city_names import load_city_names
+from locole.datasets.dense import iter_dense, load_dense
 from locole.datasets.files import Examples, iter_examples, read_examples
 from locole.datasets.libsvm import iter_libsvm, load_libsvm, load_libsvm_files
 from locole.datasets.npz import load_npz
@@ -14,11 +15,13 @@ from locole.datasets.xmc import iter_xmc, load_xmc
 __all__ = [
     "Dataset",
     "Examples",
+    "iter_dense",
     "iter_examples",
     "iter_libsvm",
     "iter_texts",
     "iter_xmc",
     "load_city_names",
+    "load_dense",
     "load_dmoz",
     "load_libsvm",
     "load_libsvm_files",

@@ -54,6 +54,8 @@ _MANY_LABELS_FAMILY, _MOST_LABELS = "delsarte_goethals", 262_144
 # No linear map of so few numbers to fixed label vectors can tell many labels apart, prototypes can; to
 # these, neither nearest rows nor random features add anything (docs/research/dense.md).
 _MIN_NUMBERS, _MOST_NUMBERS, _MOSTLY = 32, 8_192, 0.5
+# Sparse rows with dense ones beside them are weighed from here on: one view alone would be a waste.
+_MIN_PAIRED = 50
 # Fewer of them are the prototypes' alone: there are too few rows to fit a weight to.
 _FEW_DENSE_ROWS = 200
 # Outputs of a model that starts with partial_fit: room for 262,144 labels.
@@ -277,6 +279,8 @@ class Plan(NamedTuple):
 
 def _is_large(samples: Samples) -> bool:
     """Whether there are rows and features enough to weigh several scorers."""
+    if isinstance(samples.X, PairedRows):
+        return samples.n_positive >= _MIN_PAIRED
     return bool(samples.n_positive >= _MIN_ROWS and samples.X.shape[1] >= _MIN_FEATURES)
 
 

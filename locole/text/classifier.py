@@ -120,8 +120,8 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         check_labels(y)
         features, classifier = self._parts()
-        self._remember_encoder()
-        X = self._with_vectors(features.fit_transform(texts), texts)
+        self.remember_encoder()
+        X = self.with_vectors(features.fit_transform(texts), texts)
         # Baselines have no weights to give.
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         classifier.fit(X, y, **weights)
@@ -153,13 +153,13 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         more = {"classes": classes, "sample_weight": sample_weight}
         if self.__sklearn_is_fitted__():
             self.classifier_ = copy.copy(self.classifier_)
-            X = self._with_vectors(self.features_.transform(texts), texts)
+            X = self.with_vectors(self.features_.transform(texts), texts)
             _learns_more(self.classifier_)(X, y, **more)
             return self
         features, classifier = self._parts()
         _learns_more(classifier)
-        self._remember_encoder()
-        X = self._with_vectors(features.fit_transform(texts), texts)
+        self.remember_encoder()
+        X = self.with_vectors(features.fit_transform(texts), texts)
         classifier.partial_fit(X, y, **more)
         self.features_, self.classifier_ = features, classifier
         return self
@@ -209,12 +209,12 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.encoder = encoder
         return self
 
-    def _remember_encoder(self) -> None:
+    def remember_encoder(self) -> None:
         """Note which encoder the model goes with."""
         self.encoder_name_ = None if self.encoder is None else name_of(self.encoder)
         self.encoder_probe_ = None if self.encoder is None else probe(self.encoder)
 
-    def _with_vectors(self, X: Any, texts: Any) -> Any:
+    def with_vectors(self, X: Any, texts: Any) -> Any:
         """Features of texts, with the vectors of the texts beside them if there is an encoder."""
         if self.encoder_name_ is None:
             return X
@@ -231,7 +231,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         texts = check_texts(texts)
         for start in range(0, len(texts), _BLOCK_TEXTS):
             some = take(texts, slice(start, start + _BLOCK_TEXTS))
-            yield self._with_vectors(self.features_.transform(some), some)
+            yield self.with_vectors(self.features_.transform(some), some)
 
     def _check_learnt(self) -> None:
         classifier, features = self.classifier_, self.features_
