@@ -371,6 +371,10 @@ for name, parameters in json.loads(sys.argv[1]).items():
             check(estimator)
             print(name)
 """
+# scikit-learn 1.7 has that check only for estimators that say that they support all arrays.
+HAS_ARRAY_API = any(
+    check_name(check) == ARRAY_API for _, check in estimator_checks_generator(make("Centroids"))
+)
 
 
 def test_array_api_inputs():
@@ -383,7 +387,7 @@ def test_array_api_inputs():
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == list(CLASSES)
+    assert run.stdout.split() == (list(CLASSES) if HAS_ARRAY_API else [])
 
 
 def test_constructors_only_store(name):

@@ -47,6 +47,10 @@ for name in sys.argv[1:]:
             check(estimator)
             print(name)
 """
+# scikit-learn 1.7 has that check only for estimators that say that they support all arrays.
+HAS_ARRAY_API = any(
+    check_name(check) == ARRAY_API for _, check in estimator_checks_generator(LocoleClassifier())
+)
 
 
 def test_array_api_inputs():
@@ -58,4 +62,4 @@ def test_array_api_inputs():
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == NAMES
+    assert run.stdout.split() == (NAMES if HAS_ARRAY_API else [])
