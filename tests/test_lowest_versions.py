@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 #: Tested in another version than the lowest, or needed by others only.
-OTHERS = {"torch", "pyparsing"}
+OTHERS = {"torch", "click", "pyparsing"}
 
 
 def test_constraints_are_the_lower_bounds():
