@@ -154,11 +154,12 @@ def _check_formats(reading: Reading, *paths: str | None) -> None:
 
 
 def _save(model: Any, notes: dict[str, str], output: str, steps: Steps) -> int:
+    from locole.cli.outputs import named
     from locole.cli.show import size
     from locole.cli.training import model_bytes
     from locole.io import write_model
 
-    with steps.run("save", f"saving {output}") as record:
+    with named(output), steps.run("save", f"saving {output}") as record:
         write_model(output, model, notes=notes)
         record["bytes"] = model_bytes(output)
         record["summary"] = f"{output}: {size(record['bytes'])}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -16,15 +17,33 @@ from locole.datasets.delimited import BadRow
 from locole.datasets.writing import complete_or_absent
 from locole.exceptions import LocoleError
 
-__all__ = ["kept_bad_rows", "written"]
+__all__ = ["kept_bad_rows", "named", "written"]
 
 
 @contextmanager
 def written(output: str | None) -> Iterator[BinaryIO]:
     """Open standard output, or a file that appears when it is complete."""
     if output is None or output == "-":
-        yield cast(BinaryIO, _Screen()) if sys.stdout.isatty() else sys.stdout.buffer
+        with named("standard output"):
+            yield cast(BinaryIO, _Screen()) if sys.stdout.isatty() else sys.stdout.buffer
         return
+    with named(output), _opened(output) as file:
+        yield file
+
+
+@contextmanager
+def named(output: str) -> Iterator[None]:
+    """Let errors of the system say what could not be written: a full disk names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            error.filename = output
+        raise
+
+
+@contextmanager
+def _opened(output: str) -> Iterator[BinaryIO]:
     check_file_place(output)
     # What is behind a link is replaced, and the link stays.
     path = Path(os.path.realpath(output))

@@ -380,6 +380,20 @@ def test_input_is_checked_before_output_and_work(run, folder, words):
     assert run(*words) == (2, "", "locole: missing.tsv: No such file or directory.\n")
 
 
+def test_a_full_disk_is_named(run, folder, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("locole.io.write_model", full)
+    done = run("fit", "train.svm", "-o", "new")
+    assert (done.code, done.err.splitlines()[-1]) == (2, "locole: new: No space left on device.")
+    monkeypatch.setattr("locole.cli.answers._tsv", full)
+    for words, name in ([], "standard output"), (["-o", "a.tsv"], "a.tsv"):
+        done = run("predict", "texts", "new.txt", *words)
+        assert done == (2, "", f"locole: {name}: No space left on device.\n")
+    assert not (folder / "a.tsv").exists()
+
+
 def test_a_folder_and_a_file_without_permission_are_no_input(run, folder, monkeypatch):
     done = run("evaluate", "texts", "records")
     assert done == (2, "", "locole: records is a folder: give the name of a file.\n")
