@@ -14,7 +14,7 @@ LOWEST := .venv-lowest
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ $(PEERS_STAMP): benchmarks/peers/requirements.txt benchmarks/peers/install.py co
 
 bench-baselines: setup  ## the systems of locole.baselines side by side; saves benchmarks/records/baselines.json
 	$(BIN)/python benchmarks/bench_baselines.py --data $(DATA) $(ARGS)
+
+bench-dense: setup $(PEERS_STAMP)  ## dense rows against heads and neighbours; saves benchmarks/records/dense.json
+	$(BIN)/python benchmarks/bench_dense.py --data $(DATA) $(ARGS)
 
 bench-solver: setup  ## scaling and memory of the elastic-net solver; saves benchmarks/records/solver.json
 	$(BIN)/python benchmarks/bench_solver.py

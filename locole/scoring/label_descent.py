@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.kernels.prototypes import adagrad_rows
@@ -18,11 +19,13 @@ __all__ = ["SQUARES", "Rows", "descend"]
 SQUARES = 0.1
 # Labels up to which all compete for every row.
 _ALL = 4096
-# Otherwise similar labels that compete with each other, and labels drawn from all beside them. On
-# cve_product that is as accurate as competition among all 10,106, in a quarter of the time.
+# Otherwise similar labels that compete with each other, and labels drawn from all beside them: as
+# accurate as competition among all, and much faster (docs/research/dense.md).
 _SIMILAR, _DRAWN = 1024, 512
 # Rows of a batch, and labels whose scores one thread works on.
 _BATCH, _BLOCK = 256, 512
+# Below any score, and above minus infinity, of which no difference can be taken.
+_LOWEST = np.float32(-1e30)
 # How often the halves of labels are drawn again around their means.
 _ROUNDS = 3
 
@@ -35,6 +38,8 @@ class Rows(NamedTuple):
     weights: NDArray[np.float32]
     apart: NDArray[np.float32]
     """What is added to the score of each row's label, so that it is as if the row had not been seen."""
+    others: sp.csr_array | None = None
+    """Other labels of each row, if rows have several: they do not compete. Only places count."""
 
 
 def descend(
@@ -124,12 +129,17 @@ def _step(
         mine = np.flatnonzero((place >= part.start) & (place < part.stop))
         return mine, place[mine] - part.start
 
+    silent = None if rows.others is None else _places(rows.others[some], labels)
+
     def scores(part: slice) -> tuple[NDArray, NDArray, NDArray]:
         is_all = labels.size == len(vectors)
         logits = Z @ vectors[part if is_all else labels[part]].T
         i, j = own(part)
         logits[i, j] += apart[i]
-        highest = logits.max(axis=1)
+        if silent is not None:
+            inside = (silent[1] >= part.start) & (silent[1] < part.stop)
+            logits[silent[0][inside], silent[1][inside] - part.start] = -np.inf
+        highest = np.maximum(logits.max(axis=1), _LOWEST)  # all may be silent
         logits -= highest[:, None]
         np.exp(logits, out=logits)
         return logits, highest, logits.sum(axis=1)
@@ -151,3 +161,11 @@ def _step(
         for part, share, (odds, _, _) in zip(parts, shares, found, strict=True)
     ]
     list(apply(move, tasks))
+
+
+def _places(others: sp.csr_array, labels: NDArray[np.int64]) -> tuple[NDArray, NDArray]:
+    """Rows and places among sorted labels of those that are there."""
+    rows = np.repeat(np.arange(others.shape[0]), np.diff(others.indptr))
+    places = np.searchsorted(labels, others.indices).clip(max=labels.size - 1)
+    there = labels[places] == others.indices
+    return rows[there], places[there]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
@@ -152,11 +153,12 @@ class PrototypeScorer(LabelScorer):
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Whiten the rows, take the means of labels and refine them."""
         self.check_parameters()
-        samples = samples.positive().single()
+        first_labels = _first_labels(samples.positive())
+        others, samples = _divided(samples)
         rows, weights = samples.dense, _weights(samples)
         n_numbers = rows.shape[1]
         _check_room(samples.n_classes, n_numbers)
-        ridge = self._chosen_ridge(samples) if self.ridge == "auto" else self.ridge
+        ridge = self._chosen_ridge(first_labels) if self.ridge == "auto" else self.ridge
         whitening = Whitening.fit(rows, samples.codes, weights, ridge=ridge, n_jobs=self.n_jobs)
         self.is_beside_ = isinstance(samples.X, PairedRows)
         self.mean_, self.whitening_ = whitening.mean, whitening.matrix
@@ -167,16 +169,18 @@ class PrototypeScorer(LabelScorer):
         Z = self._add(samples, weights)
         self.scale_ = self._chosen_scale(Z, samples.codes, weights)
         self.vectors_ *= np.float32(self.scale_)
-        self._refine(Z, samples, weights, _RATE * np.linspace(1, 0, self.epochs + 1))
+        rates = _RATE * np.linspace(1, 0, self.epochs + 1)
+        self._refine(Z, samples, weights, rates=rates, others=others)
         return self
 
     def partial_fit(self, samples: Samples) -> Self:
         """Move the means of labels by more rows, which may have more labels, and refine them."""
-        samples = samples.positive().single()
+        others, samples = _divided(samples)
         weights = _weights(samples)
         Z = self._add(samples, weights)
         if self.epochs:
-            self._refine(Z, samples, weights, np.array([_LATER * _RATE, 0.0]))
+            rates = np.array([_LATER * _RATE, 0.0])
+            self._refine(Z, samples, weights, rates=rates, others=others)
         return self
 
     def _chosen_ridge(self, samples: Samples) -> float | None:
@@ -215,7 +219,13 @@ class PrototypeScorer(LabelScorer):
         return Z
 
     def _refine(
-        self, Z: NDArray[np.float32], samples: Samples, weights: NDArray, rates: NDArray
+        self,
+        Z: NDArray[np.float32],
+        samples: Samples,
+        weights: NDArray,
+        *,
+        rates: NDArray,
+        others: sp.csr_array | None,
     ) -> None:
         codes = samples.codes
         apart = np.empty(codes.size, dtype=np.float32)
@@ -226,7 +236,7 @@ class PrototypeScorer(LabelScorer):
 
         map_blocks(fill, codes.size, block=32 * _BLOCK_ROWS, n_jobs=self.n_jobs)
         label_descent.descend(
-            label_descent.Rows(Z, codes, weights.astype(np.float32), apart),
+            label_descent.Rows(Z, codes, weights.astype(np.float32), apart, others),
             self.vectors_,
             self.squares_,
             rates=rates,
@@ -324,6 +334,30 @@ def _with_some_labels(samples: Samples, rng: np.random.Generator) -> Samples:
     some = samples.take(np.flatnonzero(np.isin(samples.codes, labels[: max(enough, 2)])))
     known, codes = np.unique(some.codes, return_inverse=True)
     return some._replace(codes=codes, n_classes=known.size)
+
+
+def _divided(samples: Samples) -> tuple[sp.csr_array | None, Samples]:
+    """Every label of every row as a row of its own, and the other labels of each of these rows."""
+    samples = samples.positive()
+    if samples.starts is None:
+        return None, samples
+    ones = np.ones(samples.codes.size, dtype=np.int8)
+    shape = (samples.n_rows, samples.n_classes)
+    sets = sp.csr_array((ones, samples.codes, samples.starts), shape=shape)[samples.owners]
+    is_own = sets.indices == np.repeat(samples.codes, np.diff(sets.indptr))
+    counts = np.diff(sets.indptr) - 1
+    starts, size = np.append(0, np.cumsum(counts)), int(counts.sum())
+    kept = sp.csr_array((np.ones(size, dtype=np.int8), sets.indices[~is_own], starts), sets.shape)
+    return kept, samples.single()
+
+
+def _first_labels(samples: Samples) -> Samples:
+    """Each row with the first of its labels."""
+    if samples.starts is None:
+        return samples
+    samples = samples.labelled()
+    first = np.searchsorted(samples.owners, np.arange(samples.n_rows))
+    return samples._replace(codes=samples.codes[first], starts=None)
 
 
 def _weights(samples: Samples) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from same import assert_same_bits
 from scipy.special import log_softmax
 from sklearn.covariance import EmpiricalCovariance
@@ -109,16 +110,21 @@ def test_adagrad_as_in_numpy():
         np.testing.assert_allclose(squares, sums, rtol=1e-5)
 
 
-def test_a_step_follows_the_slope_of_the_cross_entropy(monkeypatch):
+@pytest.mark.parametrize("several", [False, True])
+def test_a_step_follows_the_slope_of_the_cross_entropy(monkeypatch, several):
     monkeypatch.setattr(label_descent, "_BLOCK", 16)  # three blocks
     Z, weights = unit(X[:64]), np.linspace(0.5, 1.5, 64, dtype=np.float32)
     apart = np.linspace(-1, 0, 64, dtype=np.float32)
     vectors = np.random.default_rng(1).normal(size=(40, 24)).astype(np.float32)
-    rows = label_descent.Rows(Z, CODES[:64], weights, apart)
+    others = np.zeros((64, 40), dtype=np.int8)
+    others[np.arange(64), (CODES[:64] + 3) % 40] = several
+    given = sp.csr_array(others) if several else None
+    rows = label_descent.Rows(Z, CODES[:64], weights, apart, given)
 
     def objective(V):
         scores = Z.astype(float) @ V.T
         scores[np.arange(64), CODES[:64]] += apart
+        scores[others > 0] = -1e9
         return -(weights * log_softmax(scores, axis=1)[np.arange(64), CODES[:64]]).sum()
 
     moved, squares = vectors.copy(), np.full(40, 1e8, dtype=np.float32)
@@ -230,3 +236,29 @@ def test_memory_is_checked_before(monkeypatch):
 def test_parameters(parameters):
     with pytest.raises(LocoleError, match=next(iter(parameters))):
         PrototypeScorer(**parameters).fit(Samples(X, CODES, 40))
+
+
+# --- several labels ---
+
+
+def test_labels_of_the_same_row_do_not_compete():
+    """Every row has its label and its parent: both are to be found, though they never occur apart."""
+    parents = 40 + CODES // 10
+    codes = np.column_stack([CODES, parents]).ravel()
+    several = Samples(X, codes, 44, starts=np.arange(0, 1201, 2))
+
+    def right(scorer):
+        found = scorer.candidates(Rows(NEW), 2)[0]
+        both = np.column_stack([NEW_CODES, 40 + NEW_CODES // 10])
+        return (found[:, :, None] == both[:, None, :]).any(axis=1).mean()
+
+    scorer = PrototypeScorer().fit(several)
+    assert right(scorer) > 0.8
+    scorer.partial_fit(several.take(np.arange(50)))
+    assert scorer.counts_.sum() == 1300
+
+
+def test_one_label_each_in_either_form():
+    one = PrototypeScorer().fit(Samples(X, CODES, 40))
+    other = PrototypeScorer().fit(Samples(X, CODES, 40, starts=np.arange(601)))
+    assert_same_bits(one.vectors_, other.vectors_)
