@@ -331,11 +331,10 @@ class LocoleClassifier(LabelClassifier):
     def regressor_(self) -> Any:
         """From rows to points; an attribute only if there is one regressor."""
         regressors = self._vectors.regressors_
-        if len(regressors) > 1:
-            raise AttributeError(
-                f"there are {len(regressors)} regressors: see scorer_['vectors'].regressors_."
-            )
-        return next(iter(regressors.values()))
+        if len(regressors) == 1:
+            return next(iter(regressors.values()))
+        found = f"there are {len(regressors)} regressors" if regressors else "no regressor counts"
+        raise AttributeError(f"{found}: see choice_ and scorer_['vectors'].regressors_.")
 
     @property
     def choice_(self) -> Choice:

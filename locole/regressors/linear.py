@@ -55,13 +55,6 @@ class LinearRegressor(TargetRegressor):
             self._constant = last.astype(np.float32)
         self.n_outputs_ = n_outputs
 
-    def clear(self) -> None:
-        """Set all weights to zero, which then take no room."""
-        shape = self._weights.shape
-        self._weights = sp.csr_array(shape, dtype=np.float32)
-        self._scales = np.empty(0, dtype=np.float32)
-        self._constant = np.zeros(shape[1], dtype=np.float32)
-
     def _all_weights(self) -> Any:
         """Weights with the constant feature as the last row, as the solvers have them."""
         W = self._float_weights()

@@ -17,6 +17,7 @@ from locole.kernels.topk import push_rows
 from locole.samples import Rows, Samples
 
 __all__ = [
+    "SKETCHED_ROWS",
     "Codes",
     "Contributions",
     "LabelScorer",
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 Codes = NDArray[np.int64]
+
+#: With fewer rows a fit takes hardly longer than a sketch.
+SKETCHED_ROWS = 10_000
 
 # Above that, sorting all scores is faster than keeping a list of the best.
 _SHORT_LIST = 64
@@ -162,6 +166,19 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         """What adds up to `scores_at`: a sum over features, or a single number for any other scorer."""
         nothing = np.zeros((rows.csr.nnz, codes.shape[1]))
         return Contributions(nothing, {self.name: self.scores_at(rows, codes).astype(np.float64)})
+
+    # Whether to fit: what an ensemble asks before it spends much time ----------------------------
+
+    def sketch(self, samples: Samples) -> LabelScorer | None:
+        """A rough version of itself, unfitted, that shows for little time whether a fit is worth it.
+
+        None: fit it as it is.
+        """
+        return None
+
+    def left_out(self, samples: Samples) -> LabelScorer | None:
+        """What remains, fitted, of a scorer that is not worth a fit; None: nothing."""
+        return None
 
     def validation_scores(self) -> ValidationScores | None:
         """Scores of rows that `fit` put aside, as they were before these rows were learnt, if any."""

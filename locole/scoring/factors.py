@@ -17,7 +17,7 @@ from locole.kernels.topk import push_rows
 from locole.parallel.blocks import n_threads, slices, workers
 from locole.parameters import N_JOBS, PASSES, SEED, at_least
 from locole.samples import Rows, Samples
-from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
+from locole.scoring.base import SKETCHED_ROWS, Codes, Contributions, LabelScorer, entries_of
 
 __all__ = ["FactorScorer"]
 
@@ -124,6 +124,12 @@ class FactorScorer(LabelScorer):
         starts = [_start(n_features, n_classes, np.random.default_rng(seed)) for seed in seeds]
         self._learn(samples, starts, np.linspace(_RATE, 0, self.epochs + 1))
         return self
+
+    def sketch(self, samples: Samples) -> FactorScorer | None:
+        """One block of dimensions after one pass: a tenth of the time."""
+        if samples.n_rows < SKETCHED_ROWS:
+            return None
+        return FactorScorer(n_blocks=1, epochs=1, random_state=self.random_state)
 
     def partial_fit(self, samples: Samples) -> Self:
         """Take steps with more samples, which may have more labels."""

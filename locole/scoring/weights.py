@@ -1,11 +1,10 @@
-"""Weights of several scores by maximum likelihood."""
+"""Weights of several scores, fitted to validation rows."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from locole.parallel.blocks import one_blas_thread
 
@@ -22,11 +21,17 @@ def fit_weights(
     sample_weight: NDArray | None = None,
     *,
     signed: int = 0,
+    power: float = 0.0,
 ) -> NDArray[np.float64]:
     """Non-negative weights under which the right candidates are most likely.
 
-    Minimises the mean of ``−log softmax(scores @ weights)[right]`` over the rows that have their label
-    among the candidates, a convex problem. The weighted scores are then calibrated logits.
+    Minimises the mean of ``−log p`` with ``p = softmax(scores @ weights)[right]`` over the rows that
+    have their label among the candidates, a convex problem. The weighted scores are then calibrated
+    logits.
+
+    A few rows with a wrong label can have most of that loss. With a positive ``power`` q, sources are
+    weighed against each other by the generalised cross-entropy ``(1 − p^q) / q``, to which no row adds
+    more than 1/q, starting from those weights. The scale of their sum is then fitted by ``−log p``.
 
     If rows have several right candidates, each is to be told from the wrong ones, and not from the
     others: a row counts once for each of them, with the others left out, and all together as one row.
@@ -40,6 +45,8 @@ def fit_weights(
     signed : int
         How many sources, the last, may have negative weights. They have a slight penalty, because there
         may be few rows to which they make a difference.
+    power : float
+        q, from 0 to 1.
 
     Examples
     --------
@@ -62,20 +69,35 @@ def fit_weights(
     flat = (scores / spread).reshape(-1, spread.size)
     penalty = np.repeat([0.0, _PENALTY], [sure, signed])
 
-    def objective(weights: NDArray) -> tuple[float, NDArray]:
-        logits = np.where(valid, (flat @ weights).reshape(valid.shape), -np.inf)
-        logits -= logits.max(axis=1, keepdims=True)
-        odds = np.exp(logits)
-        p = odds / odds.sum(axis=1, keepdims=True)
-        loss = -share @ np.log(np.maximum(p[right], 1e-300))
-        slope = (share[:, None] * (p - right)).ravel() @ flat
-        return loss + penalty @ weights**2 / 2, slope + penalty * weights
+    def objective(weights: NDArray, power: float) -> tuple[float, NDArray]:
+        p = _softmax((flat @ weights).reshape(valid.shape), valid)
+        slopes = (share * p[right] ** power)[:, None] * (p - right)
+        loss = share @ _losses(p[right], power)
+        return loss + penalty @ weights**2 / 2, slopes.ravel() @ flat + penalty * weights
 
-    start = np.repeat([0.5, 0.0], [sure, signed])
-    bounds = [(0.0, None)] * sure + [(None, None)] * signed
-    with one_blas_thread():
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return found.x / spread
+    def lowest(start: NDArray, power: float) -> NDArray[np.float64]:
+        bounds = [(0.0, None)] * sure + [(None, None)] * signed
+        with one_blas_thread():
+            found = minimize(objective, start, (power,), jac=True, method="L-BFGS-B", bounds=bounds)
+        return found.x
+
+    found = lowest(np.repeat([0.5, 0.0], [sure, signed]), 0.0)
+    if power == 0:
+        return found / spread
+    weights = lowest(found, power) / spread
+    return weights * fit_weights((scores @ weights)[..., None], right, valid, share)
+
+
+def _softmax(logits: NDArray, valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Probabilities of the valid candidates of each row."""
+    logits = np.where(valid, logits, -np.inf)
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def _losses(p: NDArray, power: float) -> NDArray[np.float64]:
+    """Cross-entropy, or its generalised form, of probabilities of the right candidates."""
+    return (1 - p**power) / power if power > 0 else -np.log(np.maximum(p, 1e-300))
 
 
 def first_is_right(
@@ -91,22 +113,24 @@ def mean_loss(
     right: NDArray[np.bool_],
     valid: NDArray[np.bool_],
     sample_weight: NDArray | None = None,
+    *,
+    power: float = 0.0,
 ) -> float:
-    """Mean of ``−log softmax(total)[right]`` over the rows that have their label among the candidates.
-
-    Several right candidates of a row count as for `fit_weights`.
+    """Mean loss over the rows that have their label among the candidates, as in `fit_weights`.
 
     Examples
     --------
     >>> yes = np.ones((1, 2), dtype=bool)
     >>> round(mean_loss(np.zeros((1, 2)), np.array([[True, False]]), yes), 3)
     0.693
+    >>> mean_loss(np.zeros((1, 2)), np.array([[True, False]]), yes, power=1.0)
+    0.5
     """
     rows, right, valid, share = _one_right(right, valid, sample_weight)
     if rows.size == 0:
         return 0.0
-    logits = np.where(valid, total[rows], -np.inf)
-    return float(np.average(logsumexp(logits, axis=1) - logits[right], weights=share))
+    p = _softmax(total[rows], valid)
+    return float(np.average(_losses(p[right], power), weights=share))
 
 
 def _one_right(

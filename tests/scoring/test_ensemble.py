@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,10 +15,11 @@ from instances import EMBEDDINGS, name_of
 from locole.decoders import choose_decoder, decode
 from locole.embeddings import Embedding, Gaussian, Kerdock
 from locole.exceptions import LocoleError, ModelFileError
-from locole.io import read_model, write_model
-from locole.regressors import ElasticNetRegressor, TargetRegressor
+from locole.io import read_model, saved_as, write_model
+from locole.regressors import ElasticNetRegressor, SoftmaxRegressor, TargetRegressor
 from locole.samples import Rows, Samples
-from locole.scoring import Ensemble, NearestScorer, ProfileScorer, VectorScorer
+from locole.scoring import Ensemble, FactorScorer, NearestScorer, ProfileScorer, VectorScorer
+from locole.scoring.base import SKETCHED_ROWS
 from locole.scoring.ensemble import _CANDIDATES, _repeated
 from locole.scoring.nearest import KNOTS, RERANKED
 
@@ -279,3 +282,99 @@ def test_scorers_of_different_shapes_are_refused(fitted, n_features, n_classes, 
     write_model(tmp_path / "m", fitted)
     with pytest.raises(ModelFileError, match="do not fit together"):
         read_model(tmp_path / "m")
+
+
+# --- sketches ---
+
+
+@saved_as("test.scorer.sketched")
+class Sketched(ProfileScorer):
+    """Profiles that ask to be sketched first, and count how often they are fitted."""
+
+    name = "sketched"
+    fits: ClassVar[list[str]] = []
+    is_good = True
+
+    def sketch(self, samples):
+        made = Sketched(tune=False)
+        made.is_good, made.is_sketch = self.is_good, True
+        return made
+
+    def left_out(self, samples):
+        return None
+
+    def fit(self, samples, *, before=()):
+        self.fits.append("sketch" if getattr(self, "is_sketch", False) else "whole")
+        return super().fit(samples, before=before)
+
+    @property
+    def sources(self):
+        return [self.name]
+
+    def source_scores(self, rows, codes):
+        scores = self.scores_at(rows, codes)[..., None]
+        return scores if self.is_good else np.zeros_like(scores)
+
+
+@saved_as("test.scorer.silent")
+class Silent(Sketched):
+    """Says nothing, and is fitted without being asked."""
+
+    name = "silent"
+    is_good = False
+
+    def sketch(self, samples):
+        return None
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_a_sketch_decides_whether_a_scorer_is_fitted(is_good):
+    rng = np.random.default_rng(0)
+    codes = np.arange(600) % 6
+    X = sp.csr_array(
+        (rng.random((600, 40)) < 0.1) + np.eye(40)[codes] * (rng.random((600, 1)) < 0.5)
+    )
+    sketched = Sketched(tune=False)
+    sketched.is_good = is_good
+    Sketched.fits.clear()
+    made = Ensemble([Silent(tune=False), sketched], nearest=False).fit(Samples(X, codes, 6))
+    assert Sketched.fits == ["whole", "sketch", "whole"][: 2 + is_good]
+    assert [scorer.name for scorer in made.scorers_] == ["silent", "sketched"][: 1 + is_good]
+    assert (made.choice_["sources"]["sketched"]["weight"] > 0) == is_good
+
+
+def large_samples(n_rows=SKETCHED_ROWS, n_classes=50):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(n_classes, size=n_rows)
+    X = sp.random_array((n_rows, 300), density=0.02, rng=rng, format="csr", dtype=np.float32)
+    return Samples(
+        X + sp.csr_array(np.eye(n_classes, 300, dtype=np.float32)[codes]), codes, n_classes
+    )
+
+
+def test_factors_and_the_elastic_net_are_sketched_if_there_are_many_rows():
+    samples = large_samples()
+    parts = {"elastic_net": ElasticNetRegressor()}
+    vectors = VectorScorer(parts, Kerdock(50, dim=64), others_speak=True)
+    few = samples.take(np.arange(SKETCHED_ROWS - 1))
+    for scorer in (vectors, FactorScorer()):
+        assert scorer.sketch(few) is None
+        sketch = scorer.sketch(samples)
+        assert sketch is not None
+        codes, _ = sketch.fit(samples).candidates(Rows(samples.X[:100]), 1)
+        assert (codes[:, 0] == samples.codes[:100]).mean() > 0.5
+    # A model of its own, or one that somebody asked for, is not questioned.
+    assert VectorScorer(parts, Kerdock(50, dim=64)).sketch(samples) is None
+    other = {"softmax": SoftmaxRegressor()}
+    assert VectorScorer(other, Kerdock(50, dim=64), others_speak=True).sketch(samples) is None
+
+
+def test_vectors_that_are_left_out_know_the_prior():
+    samples = large_samples(400, 5)
+    whole = VectorScorer({"elastic_net": ElasticNetRegressor()}, Kerdock(5, dim=16)).fit(samples)
+    left = VectorScorer(whole.regressors, Kerdock(5, dim=16), others_speak=True).left_out(samples)
+    np.testing.assert_allclose(left.prior_point_, whole.prior_point_)
+    assert left.regressors_ == {}
+    empty = Rows(sp.csr_array((1, 300), dtype=np.float32))
+    assert left.candidates(empty, 1)[0] == np.bincount(samples.codes).argmax()
+    assert left.is_silent(Rows(samples.X[:3]))

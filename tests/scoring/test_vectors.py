@@ -177,10 +177,10 @@ def test_a_regressor_without_weight_is_left_out():
 
 
 def test_no_regressor_counts(tmp_path):
-    """One stays, to say how many outputs there are, and rows without a point have the prior."""
+    """None stays, and rows have the prior unless others speak."""
     scorer = scorer_of(parts(), [0.0, 0.0])
-    assert list(scorer.regressors_) == ["elastic_net"]
-    assert scorer.weights_ == [0.0]
+    assert scorer.regressors_ == {}
+    assert scorer.weights_ == []
     np.testing.assert_allclose(points(scorer), [scorer.prior_point_] * 400, rtol=1e-6)
     scorer.others_speak = True
     assert scorer.is_silent(Rows(X))
@@ -297,7 +297,7 @@ def test_files_with_other_factors_are_refused(both, factors, tmp_path):
         {"regressors_": []},
         {"regressors_": 3},
         {"regressors_": {"a": 1, "b": 2}},
-        {"regressors_": {}, "weights_": []},
+        {"regressors_": {}, "weights_": [1.0]},
         {"prior_point_": np.zeros(63)},
         {"prior_point_": np.zeros(64, dtype=np.float32)},
         {"embedding_": Kerdock(40, dim=16)},

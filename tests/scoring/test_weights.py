@@ -174,3 +174,62 @@ def test_several_right_candidates_are_rows_of_their_own(seed):
     assert mean_loss(total, right, valid, weight) == pytest.approx(
         mean_loss(total[rows], alone, ~others, share)
     )
+
+
+# --- rows with a wrong label ---
+
+
+def noisy_rows(n_rows=2000, wrong=0.1, seed=0):
+    """One good source and one that is right about the rows with a wrong label only."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n_rows, 8, 2))
+    right = np.zeros((n_rows, 8), dtype=bool)
+    is_wrong = rng.random(n_rows) < wrong
+    right[np.arange(n_rows), np.where(is_wrong, 7, 0)] = True
+    scores[:, 0, 0] += 3
+    scores[:, 7, 1] += 1
+    return scores, right, is_wrong
+
+
+def test_a_positive_power_gives_less_weight_to_rows_with_a_wrong_label():
+    scores, right, is_wrong = noisy_rows()
+    valid = np.ones_like(right)
+    shares, clean = [], []
+    for power in (0.0, 0.5):
+        weights = fit_weights(scores, right, valid, power=power)
+        shares.append(weights[1] / weights[0])
+        clean.append(first_is_right(scores @ weights, right, valid)[~is_wrong].mean())
+    assert shares[0] > 2 * shares[1] >= 0
+    assert clean[0] < clean[1]
+
+
+@pytest.mark.parametrize("power", [0.25, 0.5, 1.0])
+def test_the_scale_is_that_of_the_likelihood(power):
+    scores, right, _ = noisy_rows(500)
+    valid = np.ones_like(right)
+    total = (scores @ fit_weights(scores, right, valid, power=power))[..., None]
+    assert fit_weights(total, right, valid)[0] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("power", [0.25, 0.5])
+def test_no_weights_near_by_have_a_smaller_generalised_loss(power):
+    scores, right, _ = noisy_rows(500, seed=1)
+    valid = np.ones_like(right)
+    weights = fit_weights(scores, right, valid, power=power)
+
+    def lowest(ratio):
+        """Smallest loss over all scales of the sum."""
+        scales = np.geomspace(0.1, 30, 200)
+        total = scores @ np.array([1.0, ratio])
+        return min(mean_loss(scale * total, right, valid, power=power) for scale in scales)
+
+    best = weights[1] / weights[0]
+    assert lowest(best) <= min(lowest(abs(best + step)) for step in (0.1, -0.1)) + 1e-4
+
+
+def test_the_generalised_loss_approaches_the_likelihood():
+    scores, right, _ = noisy_rows(100)
+    valid = np.ones_like(right)
+    total = scores.sum(axis=2)
+    near = mean_loss(total, right, valid, power=1e-6)
+    assert near == pytest.approx(mean_loss(total, right, valid), rel=1e-4)
