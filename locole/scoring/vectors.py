@@ -27,7 +27,7 @@ from locole.regressors import ElasticNetRegressor, TargetRegressor
 from locole.regressors.linear import LinearRegressor
 from locole.samples import LARGEST, Rows, Samples, take
 from locole.scoring.base import SKETCHED_ROWS, Codes, Contributions, LabelScorer, entries_of
-from locole.sparse_rows import ROWS, row_squares
+from locole.sparse_rows import ROWS, row_squares, times_columns
 from locole.targets import Targets
 
 __all__ = ["VectorScorer", "weigh_features"]
@@ -433,7 +433,7 @@ def weigh_features(X: Any, weights: NDArray[np.float32] | None) -> Any:
     if X.shape[1] != weights.size:
         # The regressors say it better.
         return X
-    return sp.csr_array((X.data * weights[X.indices], X.indices, X.indptr), shape=X.shape)
+    return times_columns(X, weights)
 
 
 def _are_weights(weights: NDArray, n_features: int | None) -> bool:

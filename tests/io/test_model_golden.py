@@ -7,6 +7,7 @@ and their answers; it never changes one that exists. The cases themselves are in
 from __future__ import annotations
 
 import json
+import re
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from golden_cases import CASES
 
 from locole import load
 from locole.io import FORMAT, outline, read_manifest
+from locole.io.state import _CLASSES
 
 GOLDEN = Path(__file__).parent / "golden"
 # Where two scores are closer, relative to the largest, another processor may order them otherwise.
@@ -106,6 +108,14 @@ def test_every_case_has_answers_in_the_present_format():
     assert sorted(answers_of(FORMAT)) == sorted(CASES)
     folders = [path.name for path in (GOLDEN / f"format{FORMAT}").iterdir() if path.is_dir()]
     assert sorted(folders) == sorted(name for name, case in CASES.items() if case.has_file)
+
+
+def test_every_kind_of_part_is_in_a_golden_model():
+    """So it is fuzzed, too; checkpoints have tests of their own."""
+    manifests = (GOLDEN / f"format{FORMAT}").glob("*/manifest.json")
+    text = "".join(path.read_text(encoding="utf-8") for path in manifests)
+    ours = {kind for kind, cls in _CLASSES.items() if cls.__module__.startswith("locole.")}
+    assert ours - set(re.findall('"kind": "([^"]+)"', text)) == {"checkpoint"}
 
 
 def clear_rows(scores: np.ndarray) -> np.ndarray:
