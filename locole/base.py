@@ -8,6 +8,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
@@ -21,6 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from locole.atomic import of_one_moment
+from locole.calibration import Marginals
 from locole.decoders.choose import checked_k
 from locole.dense_rows import DenseRows, PairedRows
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
@@ -33,6 +35,7 @@ from locole.labels import (
     extended,
     label_sets,
 )
+from locole.metrics import accuracy
 from locole.parallel.blocks import map_blocks, n_threads
 from locole.samples import Rows, Samples, check_dense, check_scale, checked_rows, take, tidy
 
@@ -67,11 +70,14 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     _learnt: ClassVar[dict[str, Any]] = {
         "classes_": np.ndarray,
         "multilabel_": (str, type(None)),
+        "marginals_": (Marginals, type(None)),
     }
     #: Whether `fit` takes rows with any number of labels.
     _takes_several: ClassVar[bool] = False
     #: How several labels of a row were given: "dense", "sparse", "lists"; None for one label each.
     multilabel_: str | None = None
+    #: Which of a row's best labels are answered, if rows have several.
+    marginals_: Marginals | None = None
 
     #: Rows that `_best` is given at a time.
     _block_rows: ClassVar[int] = 1024
@@ -136,6 +142,8 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise LocoleError(f"{only}: a classifier needs at least two.")
         if sets is not None:
             codes, starts = sets.canonical(codes, known.size)
+            if not more:
+                self.marginals_ = Marginals.guess(codes.size / sets.n_rows, known.size)
             return Samples(X, codes, known.size, weight, starts), known
         weight = self._times_class_weight(weight, y, more=more)
         if not more and known.size == y.size >= _MANY_ROWS:
@@ -164,7 +172,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 "the form of the first fit."
             )
         if not more:
-            self.multilabel_ = form
+            self.multilabel_, self.marginals_ = form, None
 
     def _times_class_weight(
         self, weight: NDArray | None, y: NDArray, *, more: bool
@@ -237,9 +245,60 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     # Answers ------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> NDArray:
-        """Most likely label of each row."""
-        return self.predict_topk(X, k=1)[0][:, 0]
+    def predict(self, X: Any) -> Any:
+        """Most likely label of each row; its labels, if `fit` was given several for each row.
+
+        Returns
+        -------
+        array of shape (n_samples,), or indicator of shape (n_samples, n_classes)
+            Of several labels an indicator with a column for each of ``classes_``, a sparse array
+            unless `fit` was given a dense one. Every row has at least one label; how many more is
+            decided as `locole.calibration.Marginals` says.
+        """
+        if self.multilabel_ is None:
+            return self.predict_topk(X, k=1)[0][:, 0]
+        return self._predict_sets(X)
+
+    @of_one_moment
+    def _predict_sets(self, X: Any) -> Any:
+        check_is_fitted(self)
+        marginals, n_classes = self.marginals_, self.classes_.size
+        assert marginals is not None
+
+        def chosen(rows: Rows) -> sp.csr_array:
+            codes, scores = self._best(rows, min(marginals.n_candidates_, n_classes))
+            row, place = np.nonzero(marginals.chosen(scores))
+            ones, shape = np.ones(row.size, dtype=np.int64), (len(rows), n_classes)
+            return sp.csr_array((ones, (row, codes[row, place])), shape=shape)
+
+        found = sp.csr_array(sp.vstack(self._map_rows(X, chosen), format="csr"))
+        return found.toarray() if self.multilabel_ == "dense" else found
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the rows whose label, or set of labels, is predicted.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : labels, in the form that `fit` was given
+        sample_weight : array of shape (n_samples,), optional
+        """
+        if self.multilabel_ is None:
+            return float(super().score(X, y, sample_weight))
+        sets = label_sets(y)
+        if sets is None:
+            raise LocoleError("the model has learnt several labels for each row: give y so, too.")
+        known = self.classes_
+        codes = codes_of(sets.labels, known) if sets.labels.size else sets.codes
+        # Labels that are not known are one more column, in which nothing is predicted.
+        true, starts = sets.canonical(np.where(codes < 0, known.size, codes), known.size + 1)
+        starts = np.arange(sets.n_rows + 1) if starts is None else starts
+        shape = (sets.n_rows, known.size + 1)
+        wanted = sp.csr_array((np.ones(true.size, dtype=np.int64), true, starts), shape=shape)
+        found = sp.csr_array(self.predict(X))
+        found.resize(shape)
+        same = np.diff(sp.csr_array(wanted != found).indptr) == 0
+        return accuracy(same, np.ones_like(same), sample_weight=sample_weight)
 
     @of_one_moment
     def predict_topk(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
@@ -304,7 +363,9 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     def _check_learnt(self) -> None:
         """Labels must be there; what a subclass adds must fit to them and to ``n_features_in_``."""
-        if self.multilabel_ not in _FORMS:
+        if self.multilabel_ not in _FORMS or (self.multilabel_ is None) != (
+            self.marginals_ is None
+        ):
             raise ModelFileError("it does not say how many labels a row may have")
         if self.classes_.ndim != 1 or self.classes_.size < 2:
             raise ModelFileError("it has fewer than two labels")

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from locole.atomic import all_or_nothing, of_one_moment
 from locole.base import LabelClassifier
+from locole.calibration import Marginals
 from locole.choice import Choice
 from locole.decoders import DECODERS, Decoder
 from locole.embeddings import FAMILIES, Embedding
@@ -189,7 +190,9 @@ class LocoleClassifier(LabelClassifier):
         X : array or sparse matrix of shape (n_samples, n_features)
             Features; for a regressor of your own whatever it takes.
         y : array of shape (n_samples,)
-            Labels of any kind that can be sorted.
+            Labels of any kind that can be sorted. Several for a row: an indicator of shape (n_samples,
+            n_labels), sparse or not, with ones at the labels of a row, or a sequence of collections of
+            labels. Rows may have none.
         sample_weight : array of shape (n_samples,), optional
             For regressors that take it.
 
@@ -276,8 +279,22 @@ class LocoleClassifier(LabelClassifier):
         if self._takes_any_rows and scorer.n_features is not None:
             self.n_features_in_ = scorer.n_features
         self.classes_, self.scorer_ = known, scorer
+        self._fit_marginals(scorer)
         self._warn_if_useless(samples)
         return self
+
+    def _fit_marginals(self, scorer: LabelScorer) -> None:
+        """Decide how many labels are answered, if rows have several and some were put aside."""
+        validated = scorer.validation_scores()
+        if self.multilabel_ is not None and validated is not None:
+            samples = validated.samples
+            self.marginals_ = Marginals.fit(
+                validated.scores,
+                validated.right,
+                samples.n_labels,
+                n_classes=samples.n_classes,
+                weight=samples.weight,
+            )
 
     def _warn_if_useless(self, samples: Samples) -> None:
         """Warn if almost no validation row is right; if labels have one row each that has been said."""
@@ -375,7 +392,8 @@ class LocoleClassifier(LabelClassifier):
         """
         check_is_fitted(self)
         scores = np.concatenate(self._map_rows(X, self.scorer_.all_scores))
-        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+        is_binary = self.classes_.size == 2 and self.multilabel_ is None
+        return scores[:, 1] - scores[:, 0] if is_binary else scores
 
     def _best(self, rows: Rows, k: int) -> tuple[NDArray[np.int64], NDArray]:
         return self.scorer_.candidates(rows, k)

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from same import assert_same_bits
+from scipy.special import expit, logsumexp
+from sklearn.metrics import accuracy_score
 
 from locole import LocoleClassifier, load
 from locole.baselines import Bonsai, Centroids, Parabel, PDSparse, PPDSparse
+from locole.calibration import Marginals
 from locole.embeddings import Kerdock, OneHot
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
+from locole.metrics import f1_score
 from locole.samples import Rows, Samples
 from locole.scoring import FactorScorer, NearestScorer, ProfileScorer
 from locole.targets import Targets
@@ -278,3 +282,78 @@ def test_weights_of_labels_are_for_one_label_each():
         LocoleClassifier(class_weight="balanced").fit(X, Y)
     with pytest.raises(LocoleError, match="which PDSparse does not learn"):
         PDSparse().fit(X, Y)
+
+
+# --- predict ---
+
+
+def test_predicted_sets(model):
+    found = model.predict(TEST)
+    assert found.shape == (len(TEST_SETS), 40)
+    assert found.dtype.kind == "i"
+    assert (found.sum(axis=1) >= 1).all()
+    assert f1_score(indicator(TEST_SETS, 40), found) > 0.8
+    answers = model.predict_topk(TEST, k=40)[0]
+    for row, best in zip(found, answers, strict=True):
+        assert sorted(best[: row.sum()]) == np.flatnonzero(row).tolist()
+
+
+@pytest.mark.parametrize("form", ["sparse", "lists"])
+def test_predictions_are_sparse_unless_y_was_dense(model, form):
+    found = LocoleClassifier().fit(X, FORMS[form]).predict(TEST)
+    assert sp.issparse(found)
+    assert np.array_equal(found.toarray(), model.predict(TEST))
+
+
+def test_the_score_is_that_of_scikit_learn(model):
+    known = indicator(TEST_SETS, 40)
+    expected = accuracy_score(known, model.predict(TEST))
+    assert 0.3 < expected < 1
+    assert model.score(TEST, known) == pytest.approx(expected)
+    weight = np.random.default_rng(0).random(len(known))
+    expected = accuracy_score(known, model.predict(TEST), sample_weight=weight)
+    assert model.score(TEST, sp.csr_array(known), sample_weight=weight) == pytest.approx(expected)
+    named = LocoleClassifier().fit(X, [NAMES[labels].tolist() for labels in SETS])
+    sets = [NAMES[labels].tolist() for labels in TEST_SETS]
+    assert named.score(TEST, sets) == pytest.approx(accuracy_score(known, model.predict(TEST)))
+    assert named.score(TEST, [[*own, "new"] for own in sets]) == 0
+    with pytest.raises(LocoleError, match="several labels for each row: give y so, too"):
+        model.score(TEST, np.zeros(len(TEST_SETS)))
+
+
+def test_small_problems_answer_with_the_usual_number_of_labels():
+    few = LocoleClassifier(regressor="elastic_net").fit(X[:300], Y[:300])
+    wanted = max(1, round(Y[:300].sum() / 300))
+    assert (few.predict(TEST).sum(axis=1) == wanted).all()
+
+
+def test_texts_are_answered_by_sets():
+    texts = ["it purrs and swims", "it barks", "it swims", "it purrs"] * 10
+    sets = [["cat", "fish"], ["dog"], ["fish"], ["cat"]] * 10
+    found = TextClassifier().fit(texts, sets).predict(texts[:3])
+    assert found.shape == (3, 3)
+    assert sp.issparse(found)
+
+
+def test_marginals_are_the_optimum_of_their_likelihood():
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.normal(size=(2000, 12)), axis=1)
+    total = logsumexp(scores, axis=1, keepdims=True)
+    truth = -1 + 1.5 * scores + 0.3 * total - 0.4 * np.log(np.arange(1, 13))
+    right = rng.random(scores.shape) < expit(truth)
+    made = Marginals.fit(scores, right, right.sum(axis=1), n_classes=12)
+    np.testing.assert_allclose(made.proba(scores), expit(truth), atol=0.08)
+    assert np.abs(made.proba(scores).sum() - right.sum()) < 0.02 * right.sum()
+    sizes = made.chosen(scores).sum(axis=1)
+    f1 = 2 * (made.chosen(scores) & right).sum(axis=1) / (sizes + right.sum(axis=1))
+    for k in range(1, 12):
+        fixed = 2 * right[:, :k].sum(axis=1) / (k + right.sum(axis=1))
+        assert fixed.mean() <= f1.mean() + 1e-9
+
+
+def test_damaged_marginals_are_refused():
+    state = Marginals.guess(2.0, 40)._state()
+    for name, value in [("coef", np.zeros(3)), ("threshold", 2.0), ("n_answers", 0),
+                        ("n_candidates", True), ("coef", np.full(4, np.nan))]:  # fmt: skip
+        with pytest.raises(ModelFileError, match="several labels are invalid"):
+            Marginals._from_state({**state, name: value})

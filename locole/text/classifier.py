@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
@@ -114,7 +115,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         texts : list of str
             Or an array, a column of a data frame, or a frame of one column.
         y : array of shape (n_texts,)
-            Labels of any kind that can be sorted.
+            Labels of any kind that can be sorted; several for each text as for `LocoleClassifier.fit`.
         sample_weight : array of shape (n_texts,), optional
             How much each text counts, for classifiers that take it.
         """
@@ -164,9 +165,14 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.features_, self.classifier_ = features, classifier
         return self
 
-    def predict(self, texts: Any) -> NDArray:
-        """Most likely label of each text."""
-        return self.predict_topk(texts, k=1)[0][:, 0]
+    @of_one_moment
+    def predict(self, texts: Any) -> Any:
+        """Most likely label of each text; an indicator of its labels if `fit` was given several."""
+        check_is_fitted(self)
+        if getattr(self.classifier_, "multilabel_", None) is None:
+            return self.predict_topk(texts, k=1)[0][:, 0]
+        parts = [self.classifier_.predict(X) for X in self._rows(texts)]
+        return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
 
     @of_one_moment
     def predict_topk(self, texts: Any, k: int = 5) -> tuple[NDArray, NDArray]:

@@ -1,0 +1,185 @@
+"""Several labels for a row: the probability of each, and how many of them are answered."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp
+
+from locole.exceptions import ModelFileError
+from locole.io import saved_as
+
+__all__ = ["Marginals"]
+
+# The best labels of a row whose scores count: so many, or four times as many as rows have labels.
+_CANDIDATES, _TIMES_LABELS = 32, 4
+# Penalty of the coefficients of standardised features, beside the mean loss of a row.
+_RIDGE = 1e-4
+# Thresholds that are tried.
+_THRESHOLDS = np.linspace(0.01, 0.9, 90)
+
+Floats = NDArray[np.float64]
+
+
+@saved_as("calibration.marginals")
+class Marginals:
+    r"""Probability that a row has a label, from its score, its rank r and the scores of the row's best.
+
+    .. math:: P(i \in Y \mid x) = \sigma\Big(a + b s_i + c \log \sum_j e^{s_j} + d \log r_i\Big)
+
+    with the sum over the row's best labels, fitted by maximum likelihood to the best labels of
+    validation rows. The answer to a row are the labels whose probability is at least a threshold, and
+    the best one: the threshold with the largest mean F1 of the validation rows. Without validation rows
+    the answer has as many labels as training rows have on average.
+
+    Attributes
+    ----------
+    coef_ : array of shape (4,), or of none
+        a, b, c and d.
+    threshold_ : float
+    n_answers_ : int
+        Labels of an answer, if there is no threshold.
+    n_candidates_ : int
+        Labels whose scores count.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = -np.sort(-rng.normal(size=(500, 4)))
+    >>> right = rng.random((500, 4)) < expit(2 * scores)
+    >>> model = Marginals.fit(scores, right, np.count_nonzero(right, axis=1), n_classes=4)
+    >>> p = model.proba(np.array([[3.0, 1.0, -1.0, -3.0]]))
+    >>> bool(p[0, 0] > 0.9), bool(p[0, 3] < 0.1)
+    (True, True)
+    """
+
+    def __init__(
+        self, coef: Floats, *, threshold: float, n_answers: int, n_candidates: int
+    ) -> None:
+        self.coef_, self.threshold_ = coef, threshold
+        self.n_answers_, self.n_candidates_ = n_answers, n_candidates
+
+    @classmethod
+    def fit(
+        cls,
+        scores: NDArray,
+        right: NDArray[np.bool_],
+        counts: NDArray[np.int64],
+        *,
+        n_classes: int,
+        weight: NDArray | None = None,
+    ) -> Self:
+        """Fit to validation rows.
+
+        Parameters
+        ----------
+        scores : array of shape (rows, k)
+            Scores of the best labels, falling; −∞ where there are fewer.
+        right : array of shape (rows, k)
+            Which of them the row has.
+        counts : array of shape (rows,)
+            How many labels each row has, also of those that are not among the best.
+        n_classes : int
+        weight : array of shape (rows,), optional
+        """
+        made = cls.guess(float(counts.mean()), n_classes)
+        k = made.n_candidates_
+        scores, right = scores[:, :k].astype(np.float64), right[:, :k]
+        weight = np.ones(len(scores)) if weight is None else weight
+        made.coef_ = _fit_logistic(_inputs(scores), right, np.isfinite(scores), weight)
+        p = made.proba(scores)
+        f1 = [weight @ _f1(p >= threshold, right, counts) for threshold in _THRESHOLDS]
+        made.threshold_ = float(_THRESHOLDS[int(np.argmax(f1))])
+        return made
+
+    @classmethod
+    def guess(cls, n_labels: float, n_classes: int) -> Self:
+        """Without validation rows: all that is known is how many labels a row has on average."""
+        n_candidates = min(max(_CANDIDATES, int(_TIMES_LABELS * n_labels)), n_classes)
+        n_answers = min(max(1, round(n_labels)), n_classes)
+        return cls(np.empty(0), threshold=0.0, n_answers=n_answers, n_candidates=n_candidates)
+
+    def proba(self, scores: NDArray) -> Floats:
+        """Probabilities of a row's best labels, whose scores fall; shape as ``scores``.
+
+        Beyond the candidates, ranks and scores go on as they are.
+        """
+        best = np.asarray(scores, dtype=np.float64)
+        return np.where(np.isfinite(best), expit(_inputs(best, self.n_candidates_) @ self.coef_), 0)
+
+    def chosen(self, scores: NDArray) -> NDArray[np.bool_]:
+        """Which of a row's best labels are answered, shape as ``scores``: at least the first."""
+        if not self.coef_.size:
+            return np.broadcast_to(np.arange(scores.shape[1]) < self.n_answers_, scores.shape)
+        taken = self.proba(scores) >= self.threshold_
+        taken[:, 0] = True
+        return taken
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "coef": self.coef_,
+            "threshold": self.threshold_,
+            "n_answers": self.n_answers_,
+            "n_candidates": self.n_candidates_,
+        }
+
+    @classmethod
+    def _from_state(cls, values: dict[str, Any]) -> Self:
+        coef, threshold = values["coef"], values["threshold"]
+        counts = values["n_answers"], values["n_candidates"]
+        fits = (
+            set(values) == {"coef", "threshold", "n_answers", "n_candidates"}
+            and isinstance(coef, np.ndarray)
+            and coef.dtype == np.float64
+            and coef.shape in ((0,), (4,))
+            and bool(np.isfinite(coef).all())
+            and isinstance(threshold, float)
+            and 0 <= threshold <= 1
+            and all(type(count) is int and 1 <= count < 2**40 for count in counts)
+        )
+        if not fits:
+            raise ModelFileError("its probabilities of several labels are invalid")
+        return cls(coef, threshold=threshold, n_answers=counts[0], n_candidates=counts[1])
+
+
+def _inputs(scores: Floats, n_candidates: int | None = None) -> Floats:
+    """One, the score, the logarithm of the sum of exponentials, that of the rank: (rows, k, 4)."""
+    finite = np.where(np.isfinite(scores), scores, 0.0)
+    total = logsumexp(scores[:, :n_candidates], axis=1, keepdims=True)
+    rank = np.log(np.arange(1, scores.shape[1] + 1))
+    return np.stack(np.broadcast_arrays(1.0, finite, total, rank), axis=-1)
+
+
+def _fit_logistic(
+    inputs: Floats, right: NDArray[np.bool_], valid: NDArray[np.bool_], weight: NDArray
+) -> Floats:
+    """Penalised maximum likelihood; the mean is over rows."""
+    owners = np.nonzero(valid)[0]
+    A, y, share = inputs[valid], right[valid], weight[owners] / weight.sum()
+    centre, spread = A.mean(axis=0), A.std(axis=0)
+    centre[0], spread[0] = 0.0, 1.0
+    spread = np.where(spread > 1e-9 * (1 + np.abs(centre)), spread, np.inf)
+    A = (A - centre) / spread
+    ridge = np.array([0.0, _RIDGE, _RIDGE, _RIDGE])
+
+    def objective(theta: Floats) -> tuple[float, Floats]:
+        z = A @ theta
+        loss = share @ (np.logaddexp(0, z) - y * z) + ridge @ theta**2 / 2
+        return float(loss), A.T @ (share * (expit(z) - y)) + ridge * theta
+
+    # A larger score never makes a label less probable.
+    bounds = [(None, None), (0.0, None), (None, None), (None, 0.0)]
+    found = minimize(objective, np.zeros(4), jac=True, method="L-BFGS-B", bounds=bounds).x
+    coef = found / spread
+    coef[0] = found[0] - coef[1:] @ centre[1:]
+    return coef
+
+
+def _f1(taken: NDArray[np.bool_], right: NDArray[np.bool_], counts: NDArray[np.int64]) -> Floats:
+    """F1 of each row's labels, the first of which is taken in any case."""
+    taken = taken.copy()
+    taken[:, 0] = True
+    return 2 * (taken & right).sum(axis=1) / (taken.sum(axis=1) + counts)
