@@ -69,8 +69,8 @@ def times_columns(X: sp.csr_array, factors: NDArray) -> sp.csr_array:
     return sp.csr_array((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
-def unit_rows(X: sp.csr_array) -> sp.csr_array:
-    """Rows of unit length in float32, without stored zeros; empty rows stay empty.
+def unit_rows(X: sp.csr_array, *, stored_zeros: bool = False) -> sp.csr_array:
+    """Rows of unit length in float32, without stored zeros if not asked for; empty rows stay empty.
 
     Examples
     --------
@@ -82,7 +82,8 @@ def unit_rows(X: sp.csr_array) -> sp.csr_array:
     lengths[lengths == 0] = 1
     data = (X.data / np.repeat(lengths, np.diff(X.indptr))).astype(np.float32)
     unit = sp.csr_array((data, X.indices, X.indptr), shape=X.shape, copy=True)
-    unit.eliminate_zeros()
+    if not stored_zeros:
+        unit.eliminate_zeros()
     return unit
 
 

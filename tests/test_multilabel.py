@@ -211,6 +211,16 @@ def test_texts_with_several_labels():
     assert sorted(labels[0]) == ["cat", "fish"]
 
 
+def test_rows_are_taken_at_unit_length(model):
+    """Several labels only: the length of a row changes no answer."""
+    scale = np.random.default_rng(0).uniform(0.5, 2, len(SETS)).astype(np.float32)
+    scaled = LocoleClassifier().fit(sp.diags_array(scale) @ X, Y)
+    answers = scaled.predict_topk(TEST * 3, k=2)
+    assert (answers[0] == model.predict_topk(TEST, k=2)[0]).mean() > 0.99
+    assert model.scorer_.unit_rows
+    assert not LocoleClassifier().fit(X, np.arange(len(SETS)) % 40).scorer_.unit_rows
+
+
 # --- baselines ---
 
 

@@ -10,16 +10,17 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.dense_rows import PairedRows
+from locole.dense_rows import PairedRows, sparse_view
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
 from locole.parallel.blocks import map_blocks
-from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO
+from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, Contributions, LabelScorer, ValidationScores, best_of
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
 from locole.scoring.weights import first_is_right, fit_weights, mean_loss
+from locole.sparse_rows import unit_rows
 
 __all__ = ["Ensemble"]
 
@@ -80,6 +81,8 @@ class Ensemble(LabelScorer):
         Threads; the answer does not depend on it.
     engine : {"threads", "ray"} or Engine
         Kept running while scorers are fitted. Not saved.
+    unit_rows : bool
+        Whether scorers are given rows of unit length.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class Ensemble(LabelScorer):
         "random_state": SEED,
         "n_jobs": N_JOBS,
         "engine": ENGINE,
+        "unit_rows": SWITCH,
     }
     _unsaved: ClassVar = ("scorers", "engine")
 
@@ -119,6 +123,7 @@ class Ensemble(LabelScorer):
         random_state: int = 0,
         n_jobs: int | None = None,
         engine: str | Engine = "threads",
+        unit_rows: bool = False,
     ) -> None:
         self.scorers = scorers
         self.nearest = nearest
@@ -126,6 +131,7 @@ class Ensemble(LabelScorer):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.engine = engine
+        self.unit_rows = unit_rows
 
     def __getitem__(self, name: str) -> LabelScorer:
         """Return the scorer of that name."""
@@ -160,7 +166,7 @@ class Ensemble(LabelScorer):
         """Fit the scorers to most samples, weigh them on the others, then let them learn those too."""
         self.check_parameters()
         self._check_scorers()
-        samples = samples._replace(X=self._rows(samples)).positive()
+        samples = samples._replace(X=self._scaled(self._rows(samples))).positive()
         n_validation = min(self.n_validation, samples.n_rows // 10)
         if n_validation < 1:
             raise LocoleError(
@@ -258,6 +264,7 @@ class Ensemble(LabelScorer):
 
     def partial_fit(self, samples: Samples) -> Self:
         """Let every scorer learn from more samples; the weights stay."""
+        samples = samples._replace(X=self._scaled(samples.X))
         self.scorers_ = [copy.copy(scorer).partial_fit(samples) for scorer in self.scorers_]
         if self.reranker_ is not None:
             self.reranker_ = copy.copy(self.reranker_).partial_fit(samples)
@@ -267,6 +274,7 @@ class Ensemble(LabelScorer):
 
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
         """Best labels by the weighted sum, reranked if there is a reranker."""
+        rows = self._seen(rows)
         if self.reranker_ is None:
             return self._best(rows, k)
         wanted = min(max(k, RERANKED), self.n_classes)
@@ -275,6 +283,7 @@ class Ensemble(LabelScorer):
 
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
         """Weighted sums of these labels, reranked if they are among the best."""
+        rows = self._seen(rows)
         total = sum(weight * scorer.scores_at(rows, codes) for scorer, weight in self._speaking())
         if self.reranker_ is None:
             return np.asarray(total)
@@ -282,6 +291,7 @@ class Ensemble(LabelScorer):
 
     def all_scores(self, rows: Rows) -> NDArray:
         """Weighted sums of all labels; those of the best are reranked."""
+        rows = self._seen(rows)
         total = np.zeros((len(rows), self.n_classes))
         for scorer, weight in self._speaking():
             total += weight * scorer.all_scores(rows)
@@ -302,6 +312,7 @@ class Ensemble(LabelScorer):
 
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
         """Weighted sum of what the scorers say, and what reranking adds."""
+        rows = self._seen(rows)
         parts = [scorer.explain(rows, codes).times(weight) for scorer, weight in self._speaking()]
         total = reduce(Contributions.plus, parts)
         if self.reranker_ is None:
@@ -313,6 +324,19 @@ class Ensemble(LabelScorer):
     def validation_scores(self) -> ValidationScores | None:
         """Candidates of the validation rows; None for a model that was read from a file."""
         return self.__dict__.get("_validated")
+
+    def _seen(self, rows: Rows) -> Rows:
+        """Rows as the scorers are given them."""
+        if not self.unit_rows:
+            return rows
+        return rows.once(self, lambda: Rows(self._scaled(rows.X)), "seen")
+
+    def _scaled(self, X: Any) -> Any:
+        if not self.unit_rows:
+            return X
+        # Who explains a score counts on every entry that a row has.
+        unit = unit_rows(sparse_view(X), stored_zeros=True)
+        return PairedRows(unit, X.dense) if isinstance(X, PairedRows) else unit
 
     def _speaking(self) -> Iterator[tuple[LabelScorer, float]]:
         return zip(self.scorers_, self.weights_, strict=True)
