@@ -24,6 +24,17 @@ def make_rows(n_rows: int, seed: int) -> list[tuple[str, str]]:
     return rows
 
 
+def tagged_rows(n_rows: int, seed: int) -> list[tuple[list[str], str]]:
+    """Sets of up to three labels, and texts with words of each of them."""
+    rng = random.Random(seed)
+    rows = []
+    for _ in range(n_rows):
+        animals = sorted(rng.sample(ANIMALS, rng.choice([1, 1, 2, 3])))
+        own = [f"{animal}{rng.randrange(6)}" for animal in animals for _ in range(2)]
+        rows.append((animals, " ".join([*own, *rng.choices(COMMON, k=3)])))
+    return rows
+
+
 def _indices(text: str) -> list[int]:
     """Features of a text, from 1."""
     words = [*COMMON, *(f"{animal}{i}" for animal in ANIMALS for i in range(6))]
@@ -50,6 +61,9 @@ def write_samples(folder: Path) -> None:
         _write(folder, f"{name}.svm", svm_lines(rows))
         (folder / "sets" / "animals").mkdir(parents=True, exist_ok=True)
         _write(folder, f"sets/animals/{name}.csv", "category,price,title\n" + table)
+    for name, pairs in {"tagged": tagged_rows(300, 4), "tagged_test": tagged_rows(60, 5)}.items():
+        lines = (f"{'|'.join(labels)}\t{text}\n" for labels, text in pairs)
+        _write(folder, f"{name}.tsv", "".join(lines))
     texts = [text for _, text in make_rows(12, 3)]
     _write(folder, "new.txt", "".join(f"{text}\n" for text in texts))
     _write(folder, "new.csv", "title\n" + "".join(f"{text}\n" for text in texts))

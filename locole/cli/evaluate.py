@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import EncoderName, Jobs, Json, LabelColumn, ModelPath
+from locole.cli.options import EncoderName, Jobs, Json, LabelColumn, LabelSeparator, ModelPath
 from locole.cli.reading import Reading, column_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def evaluate(
     ] = None,
     worst: Annotated[int, typer.Option(help="Labels with most mistakes to show.")] = 5,
     label_column: LabelColumn = None,
+    label_separator: LabelSeparator = None,
     reading: Reading = Reading(),  # noqa: B008 - it does not change
     encoder: EncoderName = None,
     jobs: Jobs = -1,
@@ -43,6 +44,9 @@ def evaluate(
     with most mistakes with what they were taken for. Columns of tables are by default those of the
     training file. Rows whose label the model has never seen count
     as mistakes, and their number is printed.
+
+    For several labels of each row: precision, recall, nDCG and F1 of the first answers, and micro, macro
+    and row-wise F1 of the sets of labels that the model predicts.
     """
     from locole.cli.places import check_file_place, check_readable
 
@@ -57,9 +61,12 @@ def evaluate(
         raise LocoleError(f"--worst must not be negative, but is {worst}.")
     kind = None if report is None else _report_format(report)
     loaded, notes = open_model(model, jobs=jobs, encoder=encoder)
-    reading = reading._replace(label=column_of(label_column))
+    reading = reading._replace(label=column_of(label_column), label_separator=label_separator)
     predictions = predict_file(loaded, test, reading, notes=notes, k=k)
-    figures, mistakes = measure(predictions, loaded), worst_labels(predictions, worst)
+    figures = measure(predictions, loaded)
+    mistakes = [] if predictions.has_several else worst_labels(predictions, worst)
+    if report is not None and predictions.has_several:
+        raise LocoleError("--report is for rows with one label each: leave it out.")
     if report is not None:
         _write_report(predictions, report, str(kind))
     if json:

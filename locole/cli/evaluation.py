@@ -6,14 +6,15 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole import metrics
-from locole.cli.examples import as_texts, batches
+from locole.cli.examples import as_texts, batches, is_multilabel
 from locole.cli.reading import Reading
 from locole.exceptions import LocoleError
 
-__all__ = ["Predictions", "measure", "predict_file", "worst_labels"]
+__all__ = ["Predictions", "measure", "predict_file", "summary", "worst_labels"]
 
 _BATCH_ROWS = 8192
 # Other labels shown for each of the worst.
@@ -23,12 +24,19 @@ _SHOWN_MISTAKES = 3
 class Predictions(NamedTuple):
     """Labels of a file, and what the model made of its rows."""
 
-    true: NDArray
-    """Labels of the file, shape (rows,)."""
+    true: Any
+    """Labels of the file, shape (rows,); a list for each row if it has several."""
     best: NDArray
     """The best labels of the model, shape (rows, k), of the same type."""
     seconds: float
     """Time to predict, without reading the file."""
+    sets: list[list[Any]] | None = None
+    """The labels that the model predicts for each row, if rows have several."""
+
+    @property
+    def has_several(self) -> bool:
+        """Whether rows have several labels."""
+        return self.sets is not None
 
 
 def predict_file(
@@ -36,6 +44,8 @@ def predict_file(
 ) -> Predictions:
     """Predict all rows of a file with labels; ``k`` is 5 by default, or less if there are fewer."""
     k = min(5, len(model.classes_)) if k is None else k
+    has_several = is_multilabel(model)
+    sets: list[list[Any]] = []
     true: list[Any] = []
     best: list[Any] = []
     seconds = 0.0
@@ -51,11 +61,23 @@ def predict_file(
     for batch in rows:
         start = time.perf_counter()
         best.append(model.predict_topk(batch.features, k=k)[0])
+        sets += _as_lists(model.predict(batch.features), model.classes_) if has_several else []
         seconds += time.perf_counter() - start
         true.append(batch.labels)
     if not true:
         raise LocoleError(f"{path} has no rows: is it the right file?")
-    y, labels = np.concatenate(true), np.concatenate(best)
+    labels = np.concatenate(best)
+    if has_several:
+        known = model.classes_
+        lists = [
+            own
+            for part in true
+            for own in (part if isinstance(part, list) else _as_lists(part, None))
+        ]
+        if known.dtype.kind not in "OU":
+            lists = [[known.dtype.type(label) for label in own] for own in lists]
+        return Predictions(lists, labels, seconds, sets)
+    y = np.concatenate(true)
     if (y.dtype.kind in "OU") is not (labels.dtype.kind in "OU"):
         y, labels = as_texts(y), as_texts(labels)
     return Predictions(y, labels, seconds)
@@ -71,7 +93,9 @@ def measure(predictions: Predictions, model: Any) -> dict[str, Any]:
         not know, so that they count as wrong), ``k``, ``accuracy``, ``top_k_accuracy``, precision and
         recall as macro and micro averages, ``macro_f1``, ``seconds`` and ``rows_per_s``.
     """
-    true, best, seconds = predictions
+    if predictions.has_several:
+        return _measure_several(predictions, model)
+    true, best, seconds, _ = predictions
     first = best[:, 0]
     known = set(as_texts(model.classes_).tolist())
     report = metrics.per_label_report(true, first)
@@ -89,6 +113,42 @@ def measure(predictions: Predictions, model: Any) -> dict[str, Any]:
     figures["macro_f1"] = float(report["f1"].mean())
     figures["seconds"], figures["rows_per_s"] = seconds, len(true) / max(seconds, 1e-9)
     return figures
+
+
+def _measure_several(predictions: Predictions, model: Any) -> dict[str, Any]:
+    """Metrics of ranked answers and of predicted sets, for rows with several labels."""
+    true, best, seconds, sets = predictions
+    known = set(model.classes_.tolist())
+    k = best.shape[1]
+    figures: dict[str, Any] = {
+        "rows": len(true),
+        "labels": len({label for own in true for label in own}),
+        "unlabelled_rows": sum(not own for own in true),
+        "unseen_rows": sum(bool(own) and known.isdisjoint(own) for own in true),
+        "k": k,
+    }
+    figures |= metrics.ranking_report(true, best, k=sorted({n for n in (1, 3, 5, k) if n <= k}))
+    for average in ("micro", "macro", "samples"):
+        figures[f"{average}_f1"] = metrics.f1_score(true, sets, average=average)
+    figures["seconds"], figures["rows_per_s"] = seconds, len(true) / max(seconds, 1e-9)
+    return figures
+
+
+def summary(figures: dict[str, Any]) -> str:
+    """The main figures in a few words."""
+    k = figures["k"]
+    if "accuracy" in figures:
+        return (
+            f"accuracy {figures['accuracy']:.2%}, in the first {k} {figures['top_k_accuracy']:.2%}"
+        )
+    return f"precision of the first {figures['P@1']:.2%}, of the first {k} {figures[f'P@{k}']:.2%}"
+
+
+def _as_lists(Y: Any, labels: NDArray | None) -> list[list[Any]]:
+    """Labels of each row of an indicator; numbers of columns if ``labels`` is None."""
+    Y = sp.csr_array(Y)
+    names = Y.indices if labels is None else labels[Y.indices]
+    return [part.tolist() for part in np.split(names, Y.indptr[1:-1])]
 
 
 def worst_labels(predictions: Predictions, n: int) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from locole.datasets import (
     load_dense,
     load_libsvm,
     load_texts,
+    load_xmc,
     read_examples,
 )
 from locole.datasets.delimited import TextColumns
@@ -35,6 +36,7 @@ __all__ = [
     "Batch",
     "as_texts",
     "batches",
+    "is_multilabel",
     "n_features_of",
     "open_model",
     "read_training",
@@ -54,7 +56,8 @@ class Batch(NamedTuple):
 
     features: csr_matrix | NDArray | list[str]
     """Numbers, or texts."""
-    labels: NDArray | None
+    labels: Any
+    """Array; if rows have several labels, a list of tuples or an indicator."""
     ids: list[str] | None = None
     """What names the rows, if a column of it was asked for."""
 
@@ -77,6 +80,9 @@ def read_training(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
     if kind == "dense":
         X, y = load_dense(path, **_dense_names(reading))
         return Batch(X, y), reading.notes(kind)
+    if kind == "xmc":
+        X, Y = load_xmc(path)
+        return Batch(X, _one_or_several(Y)), {}
     if kind in NUMBERS:
         return Batch(*read_examples(path, format=kind)), {}
     check_labelled(kind, path)
@@ -89,17 +95,19 @@ def read_training(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
             delimiter=reading.delimiter,
             encoding=reading.encoding or "utf-8",
             bad=bad,
+            label_separator=reading.label_separator,
         )
     return Batch(texts, labels), reading.notes(kind)
 
 
 def _read_libsvm(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
     labels: Any = reading.labels or "auto"
+    several = reading.label_separator is not None
     if reading.zero_based is not None:
-        X, y = load_libsvm(path, zero_based=reading.zero_based, labels=labels)
+        X, y = load_libsvm(path, zero_based=reading.zero_based, labels=labels, multilabel=several)
         return Batch(X, y), {FIRST_INDEX: "0" if reading.zero_based else "1"}
     # A column for index 0, which is taken out again where it is empty: so the file tells its base.
-    X, y = load_libsvm(path, zero_based=True, labels=labels)
+    X, y = load_libsvm(path, zero_based=True, labels=labels, multilabel=several)
     first = 0 if X.indices.size == 0 or X.indices.min() == 0 else 1
     if first:
         X.indices -= 1
@@ -111,6 +119,11 @@ def _dense_names(reading: Reading) -> dict[str, Any]:
     """Names of the dense rows and of their labels."""
     label = reading.label
     return {"dense": reading.dense, "label": None if label is None else str(label)}
+
+
+def _one_or_several(Y: csr_matrix) -> Any:
+    """Labels of rows that have one each, otherwise the indicator."""
+    return Y.indices.astype(np.int64) if (np.diff(Y.indptr) == 1).all() else Y
 
 
 def open_model(path: str, *, jobs: int, encoder: str | None = None) -> tuple[Any, dict[str, str]]:
@@ -175,8 +188,15 @@ def batches(
         takes, has = ("texts", "numbers") if wants_texts else ("numbers", "texts")
         raise LocoleError(f"{path} has {has} but the model takes {takes}: is it the right file?")
     reading.check(kind, path)
+    has_several = is_multilabel(model)
+    if reading.label_separator is not None and not has_several:
+        raise LocoleError(
+            "the model has one label for each row: leave out --label-separator, or fit it with one."
+        )
     rows: Iterator[Batch]
-    if kind == "libsvm":
+    if labelled and has_several and kind in NUMBERS:
+        rows = _slices(_several_labels(path, kind, model, reading, notes), batch_rows)
+    elif kind == "libsvm":
         rows = _libsvm(path, model, reading, batch_rows, labelled, notes)
     elif kind == "dense":
         found = iter_dense(path, batch_rows=batch_rows, labelled=labelled, **_dense_names(reading))
@@ -195,7 +215,55 @@ def batches(
             check_labelled(kind, path)
         completed = reading.completed(notes, kind, labelled=labelled)
         rows = _texts(path, kind, completed, batch_rows, labelled)
+        if labelled:
+            rows = (_checked_sets(batch, path, has_several) for batch in rows)
     return track(rows, doing, total=_estimated_rows(path), unit="rows", size=len)
+
+
+def is_multilabel(model: Any) -> bool:
+    """Whether the model has learnt several labels for each row."""
+    return getattr(getattr(model, "classifier_", model), "multilabel_", None) is not None
+
+
+def _checked_sets(batch: Batch, path: str, has_several: bool) -> Batch:
+    """Batch whose rows have one label each, or any number, as the model has learnt them."""
+    if has_several is isinstance(batch.labels, list):
+        return batch
+    if has_several:
+        raise LocoleError(
+            f"the model has several labels for each row: say by --label-separator what stands between "
+            f"those of {path}."
+        )
+    raise LocoleError(
+        f"{path} has several labels for a row, but the model has learnt one for each."
+    )
+
+
+def _several_labels(
+    path: str, kind: str, model: Any, reading: Reading, notes: dict[str, str]
+) -> Batch:
+    """All rows of a file of numbers with an indicator of their labels."""
+    n_features = n_features_of(model)
+    if kind == "xmc":
+        X, Y = load_xmc(path)
+    elif kind == "libsvm":
+        zero_based: Any = reading.zero_based
+        if zero_based is None:
+            zero_based = notes[FIRST_INDEX] == "0" if FIRST_INDEX in notes else "auto"
+        X, Y = load_libsvm(
+            path, n_features=n_features, zero_based=zero_based, multilabel=True, unknown="drop"
+        )
+    else:
+        raise LocoleError(f"{path}: npz files have one label for each row, but the model several.")
+    if X.shape[1] != n_features:
+        raise LocoleError(f"{path} has {X.shape[1]:,} features where {n_features:,} are needed.")
+    return Batch(X, Y)
+
+
+def _slices(whole: Batch, batch_rows: int) -> Iterator[Batch]:
+    for start in range(0, len(whole), batch_rows):
+        rows = slice(start, start + batch_rows)
+        yield Batch(whole.features[rows], whole.labels[rows])
 
 
 def check_labelled(kind: str, path: str) -> None:
@@ -209,7 +277,10 @@ def check_labelled(kind: str, path: str) -> None:
 def _texts(
     path: str, kind: str, reading: Reading, batch_rows: int, labelled: bool
 ) -> Iterator[Batch]:
-    columns = TextColumns(reading.text, reading.label, labelled, reading.id, reading.delimiter)
+    columns = TextColumns(
+        reading.text, reading.label, labelled, reading.id, reading.delimiter,
+        reading.label_separator,
+    )  # fmt: skip
     with kept_bad_rows(reading.bad_rows) as bad:
         parts = iter_records(
             path,

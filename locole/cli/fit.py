@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from locole.cli.options import Address, EncoderName, EngineName, Jobs, Json, LabelColumn
+from locole.cli.options import (
+    Address,
+    EncoderName,
+    EngineName,
+    Jobs,
+    Json,
+    LabelColumn,
+    LabelSeparator,
+)
 from locole.cli.reading import Reading, column_of
 from locole.methods import names_of
 
@@ -25,6 +33,7 @@ EXAMPLES = (
     "locole fit train.tsv -o model --model centroids",
     "locole fit vectors.npz -o model --dense X --label-column y",
     "locole fit train.tsv -o model --encoder encoders:letters",
+    "locole fit tagged.tsv -o model --label-separator '|'",
 )
 
 
@@ -79,6 +88,7 @@ def fit(
     engine: EngineName = "threads",
     address: Address = None,
     label_column: LabelColumn = None,
+    label_separator: LabelSeparator = None,
     reading: Reading = Reading(),  # noqa: B008 - it does not change
     labels: Annotated[
         str | None,
@@ -101,11 +111,16 @@ def fit(
     instead. --encoder joins words with the vectors that a function of yours makes of the same texts.
     --set gives parameters of that, or of the regressor that is named. --engine ray learns the
     elastic net, a network or ppd_sparse on the nodes of a Ray cluster, with the same result.
+
+    Rows have several labels if --label-separator says what stands between them, if the labels of a
+    JSON line are a list, or if lines of an .xmc file have several.
     """
     from locole.cli.places import check_model_place, check_old_model, check_readable
     from locole.cli.show import say
 
-    reading = reading._replace(label=column_of(label_column), labels=labels)
+    reading = reading._replace(
+        label=column_of(label_column), labels=labels, label_separator=label_separator
+    )
     check_readable(train, test)
     check_model_place(output, force=force)
     say("starting …")  # what is imported from here on takes a second or two
@@ -169,13 +184,10 @@ def _save(model: Any, notes: dict[str, str], output: str, steps: Steps) -> int:
 def _test(
     model: Any, notes: dict[str, str], test: str, reading: Reading, steps: Steps
 ) -> dict[str, Any]:
-    from locole.cli.evaluation import measure, predict_file
+    from locole.cli.evaluation import measure, predict_file, summary
 
     with steps.run("test", f"testing on {test}") as record:
         figures = measure(predict_file(model, test, reading, notes=notes), model)
         record["rows"] = figures["rows"]
-        record["summary"] = (
-            f"{figures['rows']:,} rows, accuracy {figures['accuracy']:.2%}, "
-            f"in the first {figures['k']} {figures['top_k_accuracy']:.2%}"
-        )
+        record["summary"] = f"{figures['rows']:,} rows, {summary(figures)}"
     return figures

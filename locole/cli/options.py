@@ -17,6 +17,7 @@ __all__ = [
     "Jobs",
     "Json",
     "LabelColumn",
+    "LabelSeparator",
     "ModelPath",
     "SkipBadRows",
     "TextColumn",
@@ -77,6 +78,15 @@ EncoderName = Annotated[
         "--encoder",
         metavar="MODULE:FUNCTION",
         help="Function from a list of texts to an array of numbers, seen beside the words.",
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(
+        "--label-separator",
+        metavar="TEXT",
+        help="What stands between the labels of a row, which then has any number of them: '|' for "
+        "tables, ',' for LIBSVM. By default as in the training file.",
     ),
 ]
 Delimiter = Annotated[

@@ -25,7 +25,7 @@ Column = str | int
 
 # Note in a model's manifest: how its training file was read.
 _NOTE = "reading"
-_REMEMBERED = ("format", "text", "label", "delimiter", "encoding", "dense")
+_REMEMBERED = ("format", "text", "label", "delimiter", "encoding", "dense", "label_separator")
 # Formats whose columns have names, and for each option the formats that it is for.
 _NAMED = ("csv", "jsonl", "parquet")
 _TABLES = ("tsv", *_NAMED)
@@ -39,6 +39,7 @@ _FORMATS = {
     "zero_based": ("--zero-based or --one-based", ("libsvm",)),
     "labels": ("--labels", ("libsvm",)),
     "dense": ("--dense", ("dense",)),
+    "label_separator": ("--label-separator", (*_TABLES, "libsvm")),
 }
 # Files that hold dense rows: always, or if their name is said.
 _DENSE, _MAYBE_DENSE = (".npy",), (".npz", ".parquet")
@@ -57,6 +58,7 @@ class Reading(NamedTuple):
     zero_based: bool | None = None
     labels: str | None = None
     dense: str | None = None
+    label_separator: str | None = None
 
     def kind(self, path: str) -> str:
         """Format of a file; "dense" for rows that are read by `locole.datasets.load_dense`."""
@@ -82,6 +84,12 @@ class Reading(NamedTuple):
                 raise LocoleError(
                     f"{path}: {option} is for {', '.join(formats)}, not for {kind}: leave it out."
                 )
+        if self.label_separator == "" or (
+            kind == "libsvm" and self.label_separator not in (None, ",")
+        ):
+            raise LocoleError(
+                f"{path}: --label-separator must be ',' for LIBSVM and at least a character for tables."
+            )
 
     def notes(self, kind: str) -> dict[str, str]:
         """What is worth remembering with a model that was trained on such a file."""
@@ -95,7 +103,7 @@ class Reading(NamedTuple):
         is_same = known.format == kind
         if not is_same and not (known.format in _NAMED and kind in _NAMED and known.has_names):
             return self
-        names = ["text", *(["label"] if labelled else [])]
+        names = ["text", *(["label", "label_separator"] if labelled else [])]
         names += ["delimiter", "encoding"] if is_same else []
         missing = [name for name in names if getattr(self, name) is None]
         return self._replace(**{name: getattr(known, name) for name in missing})

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, overload
 
+import numpy as np
 from sklearn.base import clone
 
 from locole.classifier import LocoleClassifier
@@ -19,6 +20,7 @@ from locole.cli.show import amount, warn
 from locole.cli.steps import Steps
 from locole.exceptions import LocoleError
 from locole.io import all_parts
+from locole.labels import label_sets
 from locole.parallel.progress import track
 from locole.regressors import TargetRegressor
 from locole.scoring.default import REGRESSORS
@@ -192,7 +194,13 @@ def _counts(rows: Any, labels: Any) -> dict[str, int]:
     counts = {"texts" if is_text else "rows": len(rows) if is_text else rows.shape[0]}
     if not is_text:
         counts["features"] = rows.shape[1]
-    return {**counts, "labels": len(set(labels.tolist()))}
+    return {**counts, "labels": _n_labels(labels)}
+
+
+def _n_labels(labels: Any) -> int:
+    """Number of different labels, one for each row or several."""
+    sets = label_sets(labels)
+    return len(set(labels.tolist())) if sets is None else int(np.unique(sets.codes).size)
 
 
 def _reasons(estimator: Any) -> dict[str, str]:

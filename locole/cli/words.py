@@ -25,7 +25,7 @@ _OPTIONS = (
     (r"\btime_s needs nnz\b", "--seconds needs --nonzeros"),
     (r"\bn_features must be None or\b", "--hash must be"),
     (r'\blabels="text"', "--labels text"),
-    (r", or pass multilabel=True", ""),
+    (r"or pass multilabel=True", "or give --label-separator ','"),
 )
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "csv_records",
     "numbered_lines",
     "parsed",
+    "split_labels",
     "tsv_records",
 ]
 
@@ -46,7 +47,8 @@ class Record(NamedTuple):
     """A row of a table: its text, its label, and what names the row."""
 
     text: str
-    label: str | None = None
+    label: str | tuple[str, ...] | None = None
+    """Several labels, if the table has such, as a tuple."""
     id: str | None = None
 
 
@@ -60,6 +62,8 @@ class TextColumns(NamedTuple):
     id: Column | None = None
     delimiter: str | None = None
     """Between the fields of TSV and CSV files; by default the tab, or as the header has it."""
+    label_separator: str | None = None
+    """Between the labels of a row, which may then have any number of them."""
 
     @property
     def texts(self) -> list[Column | None]:
@@ -89,6 +93,7 @@ class TextColumns(NamedTuple):
             [_place(names, wanted, "text", where) for wanted in self.texts],
             _place(names, self.label, "label", where) if self.labelled else None,
             None if self.id is None else _place(names, self.id, "id", where),
+            self.label_separator,
         )
 
     def numbered(self) -> Places:
@@ -97,7 +102,8 @@ class TextColumns(NamedTuple):
             raise LocoleError("give the number of the label's column, too: label=.")
         label = int(self.label) if self.labelled and self.label is not None else None
         texts = [int(column) for column in self.texts if column is not None]
-        return Places(texts, label, None if self.id is None else int(self.id))
+        id = None if self.id is None else int(self.id)
+        return Places(texts, label, id, self.label_separator)
 
 
 class Places(NamedTuple):
@@ -106,6 +112,7 @@ class Places(NamedTuple):
     texts: list[int]
     label: int | None
     id: int | None
+    label_separator: str | None = None
 
     @property
     def last(self) -> int:
@@ -116,7 +123,7 @@ class Places(NamedTuple):
         """Pick a record out of a row."""
         return Record(
             " ".join([cells[place] for place in self.texts]),
-            None if self.label is None else checked_label(cells[self.label], where),
+            None if self.label is None else _labels(cells[self.label], self.label_separator, where),
             None if self.id is None else cells[self.id],
         )
 
@@ -141,6 +148,24 @@ def checked_label(label: str, where: str) -> str:
     if not label:
         raise LocoleError(f"{where}: the label is empty: give one or leave the line out.")
     return label
+
+
+def _labels(cell: str, separator: str | None, where: str) -> str | tuple[str, ...]:
+    """The label of a row, or its labels, of which there may be none."""
+    if separator is None:
+        return checked_label(cell, where)
+    return split_labels(cell, separator)
+
+
+def split_labels(cell: str, separator: str) -> tuple[str, ...]:
+    """Labels between separators, without blanks around them.
+
+    Examples
+    --------
+    >>> split_labels("cat| dog |", "|")
+    ('cat', 'dog')
+    """
+    return tuple(part.strip() for part in cell.split(separator) if part.strip())
 
 
 def parsed(
@@ -177,7 +202,9 @@ def tsv_records(source: Source, columns: TextColumns, bad: BadRow | None) -> Ite
                 f"{where}: there is no {name}: lines must be label, {name}, text; texts alone go into a "
                 ".txt file."
             )
-        return Record(text, checked_label(label, where) if columns.labelled else None)
+        if not columns.labelled:
+            return Record(text)
+        return Record(text, _labels(label, columns.label_separator, where))
 
     return parsed(_after_a_look(numbered_lines(source, bad), delimiter), parse, bad)
 

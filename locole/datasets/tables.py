@@ -20,6 +20,7 @@ from locole.datasets.delimited import (
     csv_records,
     numbered_lines,
     parsed,
+    split_labels,
     tsv_records,
 )
 from locole.datasets.growing import require_room
@@ -54,7 +55,8 @@ def load_texts(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     bad: BadRow | None = None,
-) -> tuple[list[str], Labels | None]:
+    label_separator: str | None = None,
+) -> tuple[list[str], Any]:
     r"""Read all texts of a file, and their labels.
 
     Parameters
@@ -76,6 +78,8 @@ def load_texts(
         Of all formats but Parquet.
     bad : function, optional
         Called with each row of a table that cannot be read and the error, instead of raising it.
+    label_separator : str, optional
+        What stands between the labels of a row, such as "|": rows then have any number of labels.
 
     Returns
     -------
@@ -83,7 +87,8 @@ def load_texts(
     labels : array of shape (len(texts),) of str objects, or None
         Labels are texts, as they stand in the file but for blanks around them; whole numbers of JSON
         and Parquet become texts. None if ``labelled`` is False, and for "txt", which has one text a
-        line and no labels.
+        line and no labels. A list of tuples if rows have several labels, by ``label_separator`` or as
+        lists in JSON.
 
     Examples
     --------
@@ -96,17 +101,19 @@ def load_texts(
     >>> folder.cleanup()
     """
     texts: list[str] = []
-    labels: list[str] = []
+    labels: list[Any] = []
     # Labels repeat: one string for each keeps them small.
-    known: dict[str, str] = {}
-    columns = TextColumns(text, label, labelled, delimiter=delimiter)
+    known: dict[Any, Any] = {}
+    columns = TextColumns(
+        text, label, labelled, delimiter=delimiter, label_separator=label_separator
+    )
     for part in iter_records(path, columns, format=format, encoding=encoding, bad=bad):
         require_room(_MARGIN_BYTES, shown(path))
         texts += [record.text for record in part]
         labels += [known.setdefault(r.label, r.label) for r in part if r.label is not None]
     if not texts:
         raise LocoleError(f"{shown(path)} has no rows: is it the right file?")
-    return texts, label_array(labels) if labels else None
+    return texts, _one_or_several(labels)
 
 
 def iter_texts(
@@ -149,9 +156,14 @@ def iter_texts(
     return (([record.text for record in part], labels_of(part)) for part in parts)
 
 
-def labels_of(records: Sequence[Record]) -> Labels | None:
-    """Labels of records, if they have any."""
-    labels = [record.label for record in records if record.label is not None]
+def labels_of(records: Sequence[Record]) -> Any:
+    """Labels of records, if they have any: an array, or a list of tuples if rows have several."""
+    return _one_or_several([record.label for record in records if record.label is not None])
+
+
+def _one_or_several(labels: list[Any]) -> Any:
+    if any(isinstance(label, tuple) for label in labels):
+        return [label if isinstance(label, tuple) else (label,) for label in labels]
     return label_array(labels) if labels else None
 
 
@@ -221,14 +233,25 @@ def _jsonl_records(source: Source, columns: TextColumns, bad: BadRow | None) -> 
     def parse(line: str, where: str) -> Record:
         found = _parsed_object(line, where)
         names = list(found)
-        texts, label, id = columns.find(names, where)
+        texts, label, id, _ = columns.find(names, where)
 
         def value(place: int, *kinds: type) -> str:
             return _checked_value(found[names[place]], where, names[place], kinds)
 
+        def labels(place: int) -> str | tuple[str, ...]:
+            given, name = found[names[place]], names[place]
+            if isinstance(given, list):
+                each = [_checked_value(one, where, name, (str, int)) for one in given]
+                return tuple(checked_label(one, where) for one in each)
+            cell = value(place, str, int)
+            separator = columns.label_separator
+            return (
+                checked_label(cell, where) if separator is None else split_labels(cell, separator)
+            )
+
         return Record(
             " ".join([value(place, str) for place in texts]),
-            None if label is None else checked_label(value(label, str, int), where),
+            None if label is None else labels(label),
             None if id is None else value(id, str, int, float),
         )
 
