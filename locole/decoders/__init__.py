@@ -9,6 +9,7 @@ from locole.decoders.exact_ranking import all_scores, near_labels
 from locole.decoders.fft import FourierDecoder
 from locole.decoders.fwht import WalshHadamardDecoder
 from locole.decoders.gather import GatherDecoder
+from locole.decoders.pursuit import pursue
 
 __all__ = [
     "DECODERS",
@@ -23,5 +24,6 @@ __all__ = [
     "choose_decoder",
     "decode",
     "near_labels",
+    "pursue",
     "recall",
 ]

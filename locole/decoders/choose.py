@@ -17,7 +17,7 @@ from locole.exceptions import LocoleError
 from locole.io import saved_as
 from locole.parallel.blocks import map_blocks
 
-__all__ = ["DECODERS", "checked_k", "choose_decoder", "decode", "recall"]
+__all__ = ["DECODERS", "checked_k", "checked_points", "choose_decoder", "decode", "recall"]
 
 DECODERS: dict[str, type[Decoder]] = {
     kind.name: kind
@@ -101,7 +101,7 @@ def decode(
     >>> codes.ravel(), scores.ravel()
     (array([   7, 9999]), array([1., 1.], dtype=float32))
     """
-    points = _checked_points(Z, embedding.real_dim)
+    points = checked_points(Z, embedding.real_dim)
     k = checked_k(k, embedding.n_classes)
     chosen = choose_decoder(embedding, decoder)
 
@@ -130,7 +130,8 @@ def recall(embedding: Codebook, Z: ArrayLike, *, decoder: str | Decoder, k: int 
     return float((exact[:, :, None] == found[:, None, :]).any(axis=2).mean())
 
 
-def _checked_points(Z: ArrayLike, real_dim: int) -> NDArray:
+def checked_points(Z: ArrayLike, real_dim: int) -> NDArray:
+    """Return points of the real view as an array of floats."""
     points = np.asarray(Z)
     if points.ndim != 2 or points.shape[1] != real_dim:
         raise LocoleError(

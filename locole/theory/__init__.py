@@ -15,6 +15,7 @@ from locole.theory.packing import (
     orthoplex_bound,
     welch_bound,
 )
+from locole.theory.recovery import recovered_labels, recovery_coherence
 
 __all__ = [
     "Advice",
@@ -29,6 +30,8 @@ __all__ = [
     "lossless_margin",
     "orthoplex_bound",
     "posterior_error_bar",
+    "recovered_labels",
+    "recovery_coherence",
     "required_coherence",
     "welch_bound",
 ]

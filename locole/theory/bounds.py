@@ -53,7 +53,7 @@ def lossless_margin(
     >>> round(lossless_margin(low=-1 / 22, high=1 / 24), 4)
     0.0833
     """
-    a, b = _as_range(coherence, low, high)
+    a, b = inner_product_range(coherence, low, high)
     return _threshold(a, b)
 
 
@@ -160,7 +160,7 @@ def excess_risk_bound(
     >>> excess_risk_bound(0.01, 0.0625, margins=[0.05, 0.7, 0.9, 1.0]).r
     0.7
     """
-    a, b = _as_range(coherence, low, high)
+    a, b = inner_product_range(coherence, low, high)
     excess = _checked("excess_squared_risk", excess_squared_risk, upper=None)
     numerator = _numerator(b, coherence=coherence, constant=constant)
     steps, below = _margin_steps(margins, massart, a=a, b=b)
@@ -266,7 +266,7 @@ def _massart(margin: float, *, a: float, b: float) -> float:
     return c
 
 
-def _as_range(
+def inner_product_range(
     coherence: float | None, low: float | None, high: float | None
 ) -> tuple[float, float]:
     if coherence is not None and low is None and high is None:
