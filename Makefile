@@ -14,7 +14,7 @@ LOWEST := .venv-lowest
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-linear bench-mlp bench-models bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-linear bench-mlp bench-models bench-multilabel bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ bench: setup  ## decoding and coherence against BLAS; saves benchmarks/records/c
 
 bench-linear: setup $(PEERS_STAMP)  ## train against peers from PyPI; saves benchmarks/records/linear.json
 	$(BIN)/python benchmarks/bench_linear.py --data $(DATA) $(ARGS)
+
+bench-multilabel: setup $(PEERS_STAMP)  ## several labels against peers; resumes; saves benchmarks/records/multilabel.json
+	$(BIN)/python benchmarks/bench_multilabel.py --data $(DATA) $(ARGS)
 
 $(PEERS_STAMP): benchmarks/peers/requirements.txt benchmarks/peers/install.py constraints.txt
 	$(PYTHON) -m venv $(PEERS)

@@ -206,6 +206,39 @@ def _linear_row(r: dict[str, Any], width: int) -> list[str]:
     ]
 
 
+def multilabel(record: dict[str, Any]) -> str:
+    """Several labels: ours and the peers' systems, a block of rows for each data set."""
+    names = ["P@1", "P@3", "P@5", "R@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5"]
+    head = ["system", *names, "training CPU s", "prediction CPU s", "memory MB", "model MB"]
+    rows: list[list[str]] = []
+    for data in dict.fromkeys(r["set"] for r in record["runs"]):
+        rows.append([f"**{data}**"] + [""] * (len(head) - 1))
+        for r in (r for r in record["runs"] if r["set"] == data):
+            if r["status"] != "done":
+                rows.append(
+                    [f"{r['label']}: {r['status'].replace('|', '/')}"] + [""] * (len(head) - 1)
+                )
+                continue
+            figures = [f"{100 * r['metrics'][name]:.1f}" for name in names]
+            seconds = [f"{r[name]:.1f}" for name in ("train_cpu_s", "predict_cpu_s")]
+            sizes = [f"{r[name] / 1e6:.0f}" for name in ("memory_training_bytes", "model_bytes")]
+            rows.append([r["label"], *figures, *seconds, *sizes])
+    return markdown(head, rows)
+
+
+def multilabel_study(record: dict[str, Any]) -> str:
+    """Several labels: variants of the default model on validation rows."""
+    names = {"P@1": "P@1", "P@3": "P@3", "P@5": "P@5", "micro_f1": "micro F1"}
+    names["samples_f1"] = "F1 of rows"
+    rows: list[list[str]] = []
+    for data in dict.fromkeys(r["set"] for r in record["runs"]):
+        rows.append([f"**{data}**"] + [""] * len(names))
+        for r in (r for r in record["runs"] if r["set"] == data):
+            cells = [f"{100 * r[name]:.1f}" if name in r else "" for name in names]
+            rows.append([r["variant"], *cells])
+    return markdown(["variant", *names.values()], rows)
+
+
 def _spread(r: dict[str, Any], name: str, factor: float, form: str) -> str:
     """A figure, with its standard deviation where it is the mean over several seeds."""
     shown = f"{factor * r[name]:{form}}"
@@ -475,6 +508,8 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "shrinking": ("shrinking.json", shrinking),
     "storage": ("storage.json", storage),
     "linear": ("linear.json", linear),
+    "multilabel": ("multilabel.json", multilabel),
+    "multilabel_study": ("multilabel_study.json", multilabel_study),
     "baselines": ("baselines.json", baselines),
     "reading": ("read.json", reading),
     "models": ("models.json", models),

@@ -1,4 +1,4 @@
-"""Parabel as omikuji has it, with its defaults."""
+"""Parabel as omikuji has it, with its defaults, and Bonsai."""
 
 from __future__ import annotations
 
@@ -23,15 +23,20 @@ class Omikuji(System):
 
     def prepare(self, data: Data) -> None:
         """Write ``label index:value …`` under a line with the three sizes."""
-        X, y = data.train.X, data.train.y
-        lines = (f"{label} {row}" for label, row in zip(y.tolist(), feature_lines(X), strict=True))
+        X, Y = data.train.X, data.train.Y
+        ends = zip(Y.indptr[:-1], Y.indptr[1:], strict=True)
+        labels = (",".join(map(str, Y.indices[a:b].tolist())) for a, b in ends)
+        lines = (f"{some} {row}" for some, row in zip(labels, feature_lines(X), strict=True))
         head = f"{X.shape[0]} {X.shape[1]} {data.n_classes}"
         write_lines(self.folder / "train.txt", (x for part in ([head], lines) for x in part))
 
     def train(self, data: Data) -> None:
-        """Default hyper-parameters."""
+        """Default hyper-parameters, or those of Bonsai in its README."""
         path = str(self.folder / "train.txt")
-        self.model = self.Model.train_on_data(path, n_threads=self.threads)
+        chosen = self.Model.default_hyper_param()
+        if self.setting == "bonsai":
+            chosen.cluster_balanced, chosen.cluster_k, chosen.max_depth = False, 100, 3
+        self.model = self.Model.train_on_data(path, chosen, self.threads)
 
     def ready(self, data: Data) -> None:
         """Save the model; turn the test rows into the pairs that the binding takes."""

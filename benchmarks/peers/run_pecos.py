@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from measure import Data, K, System, folder_bytes, main
 
 
@@ -24,10 +23,7 @@ class Pecos(System):
 
     def prepare(self, data: Data) -> None:
         """Labels as a matrix."""
-        n = data.train.y.size
-        ones = np.ones(n, dtype=np.float32)
-        shape = (n, data.n_classes)
-        self.Y = sp.csr_matrix((ones, data.train.y, np.arange(n + 1)), shape=shape)
+        self.Y = data.train.Y.astype(np.float32)
 
     def train(self, data: Data) -> None:
         """Default parameters."""

@@ -254,7 +254,9 @@ def _several_labels(
             path, n_features=n_features, zero_based=zero_based, multilabel=True, unknown="drop"
         )
     else:
-        raise LocoleError(f"{path}: npz files have one label for each row, but the model several.")
+        raise LocoleError(
+            f"{path}: files of the format {kind} have one label for each row, but the model several."
+        )
     if X.shape[1] != n_features:
         raise LocoleError(f"{path} has {X.shape[1]:,} features where {n_features:,} are needed.")
     return Batch(X, Y)
