@@ -22,7 +22,8 @@ from sklearn.utils.validation import (
 )
 
 from locole.atomic import of_one_moment
-from locole.calibration import Marginals
+from locole.calibration import Marginals, Threshold
+from locole.confidence import ConfidentAnswers, with_rejected
 from locole.decoders.choose import checked_k
 from locole.dense_rows import DenseRows, PairedRows
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
@@ -52,7 +53,7 @@ _FORMS = {
 }
 
 
-class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
+class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier that can name the best k of very many labels.
 
     A subclass calls `_samples` in `fit`, which checks and encodes what it is given, and has `_best`,
@@ -64,6 +65,8 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The labels, sorted.
     multilabel_ : {"dense", "sparse", "lists"} or None
         In which form `fit` was given several labels for each row; None for one label each.
+    calibration_ : Calibration or None
+        Probabilities and what they were fitted to; None for several labels, and in old model files.
     n_features_in_ : int
     """
 
@@ -71,6 +74,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         "classes_": np.ndarray,
         "multilabel_": (str, type(None)),
         "marginals_": (Marginals, type(None)),
+        **ConfidentAnswers._learnt,
     }
     #: Whether `fit` takes rows with any number of labels.
     _takes_several: ClassVar[bool] = False
@@ -245,8 +249,26 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     # Answers ------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Any:
+    def predict(
+        self,
+        X: Any,
+        *,
+        min_proba: float | Threshold | None = None,
+        max_error: float | None = None,
+        reject_label: Any = None,
+    ) -> Any:
         """Most likely label of each row; its labels, if `fit` was given several for each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        min_proba : float, optional
+            Answers with a smaller probability are held back.
+        max_error : float, optional
+            Instead, the largest share of wrong answers among those that are given; see `threshold`.
+        reject_label : object
+            What stands for an answer that is held back. The array has the type ``object`` if it is not
+            of the labels' type.
 
         Returns
         -------
@@ -255,6 +277,10 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             unless `fit` was given a dense one. Every row has at least one label; how many more is
             decided as `locole.calibration.Marginals` says.
         """
+        if min_proba is not None or max_error is not None:
+            least = self._least_proba(min_proba, max_error)
+            labels, proba = self.predict_topk(X, k=1, proba=True)
+            return with_rejected(labels[:, 0], proba[:, 0] >= least, reject_label)
         if self.multilabel_ is None:
             return self.predict_topk(X, k=1)[0][:, 0]
         return self._predict_sets(X)
@@ -301,7 +327,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return accuracy(same, np.ones_like(same), sample_weight=sample_weight)
 
     @of_one_moment
-    def predict_topk(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
+    def predict_topk(self, X: Any, k: int = 5, *, proba: bool = False) -> tuple[NDArray, NDArray]:
         """Return the best ``k`` labels of each row, best first, and their scores.
 
         Ties go to the label that comes first in ``classes_``. Memory is that of one block of rows,
@@ -311,6 +337,8 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         k : int
+        proba : bool
+            Whether probabilities are returned in place of scores.
 
         Returns
         -------
@@ -320,13 +348,16 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         k = checked_k(k, self.classes_.size)
-        parts = self._map_rows(X, lambda rows: self._best(rows, k))
+        best = self._best_proba if proba else self._best
+        parts = self._map_rows(X, lambda rows: best(rows, k))
         codes = np.concatenate([codes for codes, _ in parts])
         return self.classes_[codes], np.concatenate([scores for _, scores in parts])
 
     def _map_rows(self, X: Any, function: Any) -> list[Any]:
-        """Apply ``function`` to one block of checked rows after the other."""
-        X = self._checked_rows(X)
+        """Check rows, and apply ``function`` to one block of them after the other."""
+        return self._map_checked(self._checked_rows(X), function)
+
+    def _map_checked(self, X: Any, function: Any) -> list[Any]:
         n_rows = _num_samples(X)
         if n_rows == 0:
             raise LocoleError("there are 0 samples to predict: give at least one row.")
@@ -371,6 +402,7 @@ class LabelClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise ModelFileError("it has fewer than two labels")
         if getattr(self, "n_features_in_", 0) < 1:
             raise ModelFileError("it does not say how many features it takes")
+        self._check_calibration()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

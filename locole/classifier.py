@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from locole.atomic import all_or_nothing, of_one_moment
 from locole.base import LabelClassifier
-from locole.calibration import Marginals
+from locole.calibration import MIN_ROWS, Marginals
 from locole.choice import Choice
 from locole.decoders import DECODERS, Decoder
 from locole.embeddings import FAMILIES, Embedding
@@ -24,6 +24,7 @@ from locole.parallel import Engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO, VERBOSE, has, one_of
 from locole.samples import Rows, Samples
 from locole.scoring import Ensemble, LabelScorer, VectorScorer
+from locole.scoring.base import Codes, Contributions, ValidationScores
 from locole.scoring.default import REGRESSORS, Plan, is_foreign
 
 __all__ = ["LocoleClassifier"]
@@ -87,6 +88,11 @@ class LocoleClassifier(LabelClassifier):
     class_weight : dict of label to float, "balanced", optional
         How much rows of each label count, times ``sample_weight``; labels that are not named count 1.
         ``"balanced"``: ``n_samples / (n_classes · rows of the label)``, not for `partial_fit`.
+    calibration : bool or "auto"
+        Whether one regressor alone is fitted a second time, to four fifths of the rows, so that
+        probabilities can be fitted to up to 2,000 of the others. ``"auto"``: up to 10,000 rows, for
+        regressors of ours but networks. An ensemble has validation rows anyway. Without, probabilities
+        are a guess until `calibrate` is called.
 
     Attributes
     ----------
@@ -129,6 +135,7 @@ class LocoleClassifier(LabelClassifier):
         "nearest": SWITCH_OR_AUTO,
         "scorers": [list, tuple],
         "class_weight": [None, *one_of("balanced"), dict],
+        "calibration": SWITCH_OR_AUTO,
     }
     _learnt: ClassVar = {**LabelClassifier._learnt, "scorer_": LabelScorer}
     scorer_: LabelScorer
@@ -151,6 +158,7 @@ class LocoleClassifier(LabelClassifier):
         nearest: bool | Literal["auto"] = "auto",
         scorers: Any = (),
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        calibration: bool | Literal["auto"] = "auto",
     ) -> None:
         self.embedding = embedding
         self.dim = dim
@@ -165,6 +173,7 @@ class LocoleClassifier(LabelClassifier):
         self.nearest = nearest
         self.scorers = scorers
         self.class_weight = class_weight
+        self.calibration = calibration
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of a regressor or another part as ``regressor__l2=0.1``."""
@@ -232,6 +241,9 @@ class LocoleClassifier(LabelClassifier):
         )
         self.scorer_ = copy.copy(self.scorer_).partial_fit(samples)
         self.classes_ = known
+        if self.calibration_ is not None:
+            more = np.bincount(samples.codes, minlength=samples.n_classes)
+            self.calibration_ = self.calibration_.grown(more)
         return self
 
     @all_or_nothing
@@ -279,22 +291,39 @@ class LocoleClassifier(LabelClassifier):
         if self._takes_any_rows and scorer.n_features is not None:
             self.n_features_in_ = scorer.n_features
         self.classes_, self.scorer_ = known, scorer
-        self._fit_marginals(scorer)
+        found = scorer.validation_scores()
+        if found is None and plan.cross_fits(samples):
+            found = self._cross_fitted(plan, samples, growing=growing)
+        if self.multilabel_ is None:
+            self.calibration_ = self._calibrated(found, samples)
+        elif found is not None:
+            self._fit_marginals(found)
         self._warn_if_useless(samples)
         return self
 
-    def _fit_marginals(self, scorer: LabelScorer) -> None:
+    def _fit_marginals(self, validated: ValidationScores) -> None:
         """Decide how many labels are answered, if rows have several and some were put aside."""
-        validated = scorer.validation_scores()
-        if self.multilabel_ is not None and validated is not None:
-            samples = validated.samples
-            self.marginals_ = Marginals.fit(
-                validated.scores,
-                validated.right,
-                samples.n_labels,
-                n_classes=samples.n_classes,
-                weight=samples.weight,
-            )
+        samples = validated.samples
+        self.marginals_ = Marginals.fit(
+            validated.scores,
+            validated.right,
+            samples.n_labels,
+            n_classes=samples.n_classes,
+            weight=samples.weight,
+        )
+
+    def _cross_fitted(
+        self, plan: Plan, samples: Samples, *, growing: bool
+    ) -> ValidationScores | None:
+        """Scores of some rows by a model that is fitted to the others; None if there are too few."""
+        train, validation = plan.cross_fit_split(samples)
+        if validation.n_rows < MIN_ROWS:
+            return None
+        other = copy.copy(self)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # all has been said about the fit to all rows
+            other.scorer_ = plan.quiet().scorer(train, growing=growing).fit(train)
+        return other._scored(validation)
 
     def _warn_if_useless(self, samples: Samples) -> None:
         """Warn if almost no validation row is right; if labels have one row each that has been said."""
@@ -369,8 +398,8 @@ class LocoleClassifier(LabelClassifier):
 
     # Answers ------------------------------------------------------------------------------------
 
-    def predict_topk(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
-        """Return the best ``k`` labels of each row, best first, and their scores.
+    def predict_topk(self, X: Any, k: int = 5, *, proba: bool = False) -> tuple[NDArray, NDArray]:
+        """Return the best ``k`` labels of each row, best first, and their scores or probabilities.
 
         Memory is one block of rows times ``k`` and ``real_dim``, whatever the number of labels.
 
@@ -382,7 +411,7 @@ class LocoleClassifier(LabelClassifier):
             off by at most the embedding's coherence. For an ensemble logits, among the candidates of all
             its scorers.
         """
-        return super().predict_topk(X, k=k)
+        return super().predict_topk(X, k=k, proba=proba)
 
     @of_one_moment
     def decision_function(self, X: Any) -> NDArray:
@@ -397,6 +426,19 @@ class LocoleClassifier(LabelClassifier):
 
     def _best(self, rows: Rows, k: int) -> tuple[NDArray[np.int64], NDArray]:
         return self.scorer_.candidates(rows, k)
+
+    def _scores_to_guess_by(self, samples: Samples) -> tuple[NDArray, NDArray | None]:
+        if self._takes_any_rows:
+            # Of such rows one cannot always take some. Scores of the best label and the next, about.
+            return np.array([[1.0, 0.5]]), None
+        return super()._scores_to_guess_by(samples)
+
+    def _explained(self, rows: Rows, codes: Codes) -> Contributions:
+        if self._takes_any_rows:
+            raise LocoleError(
+                "the regressor takes rows as they are: features cannot be told apart to explain a score."
+            )
+        return self.scorer_.explain(rows, codes)
 
     # Save ---------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ __all__ = [
     "N_JOBS",
     "PASSES",
     "POSITIVE",
+    "PROPORTION",
     "SEED",
     "SWITCH",
     "SWITCH_OR_AUTO",
@@ -58,6 +59,7 @@ PASSES = at_least(1, 10_000)
 NOT_NEGATIVE: Constraints = [Interval(Real, 0, np.inf, closed="left")]
 POSITIVE: Constraints = [Interval(Real, 0, np.inf, closed="neither")]
 FRACTION: Constraints = [Interval(Real, 0, 1, closed="left")]
+PROPORTION: Constraints = [Interval(Real, 0, 1, closed="neither")]
 SWITCH: Constraints = ["boolean"]
 SWITCH_OR_AUTO: Constraints = [*SWITCH, *one_of("auto")]
 SEED = at_least(0, 2**32 - 1)
@@ -121,6 +123,8 @@ def _described_interval(interval: Interval) -> str:
         return f"{kind} of at most {right}"
     if closed == "both":
         return f"{kind} from {left} to {right}"
+    if closed == "neither":
+        return f"{kind} above {left} and below {right}"
     return (
         f"{kind} above {left} and at most {right}"
         if closed == "right"

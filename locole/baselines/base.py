@@ -48,7 +48,9 @@ class Baseline(LabelClassifier):
         """
         self.check_parameters()
         samples, self.classes_ = self._samples(X, y)
-        self._learn(samples._replace(X=_canonical(samples.X)))
+        samples = samples._replace(X=_canonical(samples.X))
+        self._learn(samples)
+        self.calibration_ = self._guessed(samples)
         return self
 
     def _checked_rows(self, X: Any) -> sp.csr_array:

@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.baselines.base import Baseline
+from locole.baselines.sparse_linear import linear_contributions
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.parameters import N_JOBS
-from locole.samples import Samples
-from locole.scoring.base import best_of
+from locole.samples import Rows, Samples
+from locole.scoring.base import Codes, Contributions, best_of
 from locole.sparse_rows import label_sums, unit_rows
 
 __all__ = ["Centroids"]
@@ -62,6 +63,9 @@ class Centroids(Baseline):
 
     def _rank(self, X: sp.csr_array, k: int) -> tuple[NDArray[np.int64], NDArray]:
         return best_of((X @ self.centroids_).toarray(), k)
+
+    def _explained(self, rows: Rows, codes: Codes) -> Contributions:
+        return linear_contributions(rows, codes, self.centroids_)
 
     def _check_learnt(self) -> None:
         super()._check_learnt()

@@ -58,7 +58,7 @@ class LabelTrees(Baseline):
         "max_leaf": COUNT,
         "beam": COUNT,
         "C": POSITIVE,
-        "threshold": NOT_NEGATIVE,
+        "min_weight": NOT_NEGATIVE,
         "epochs": PASSES,
         "tol": NOT_NEGATIVE,
         "engine": one_of(*get_args(Engine)),
@@ -66,6 +66,7 @@ class LabelTrees(Baseline):
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
+    _renamed: ClassVar = {"threshold": "min_weight"}
     _learnt: ClassVar = {**Baseline._learnt, **_own}
     _block_rows: ClassVar[int] = 256
     _takes_several: ClassVar = True
@@ -74,7 +75,7 @@ class LabelTrees(Baseline):
     max_leaf: int
     beam: int
     C: float
-    threshold: float
+    min_weight: float
     epochs: int
     tol: float
     engine: Engine
@@ -141,7 +142,7 @@ class LabelTrees(Baseline):
             "cluster_k": shape.n_children,
             "cluster_balanced": shape.balanced,
             "linear_c": self.C,
-            "linear_weight_threshold": self.threshold,
+            "linear_weight_threshold": self.min_weight,
             "linear_max_iter": self.epochs,
             "linear_eps": self.tol,
         }
@@ -173,7 +174,7 @@ class LabelTrees(Baseline):
     def _learn_nodes(
         self, samples: Samples, trees: list[Tree], nodes: list[tuple[int, int]]
     ) -> list[tuple[NDArray[np.int32], sp.csr_array]]:
-        settings = NodeSettings(self.C, self.threshold, self.epochs, self.tol)
+        settings = NodeSettings(self.C, self.min_weight, self.epochs, self.tol)
         owners = samples.owners
 
         def learn(which: slice) -> tuple[NDArray[np.int32], sp.csr_array]:

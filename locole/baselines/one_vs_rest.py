@@ -49,7 +49,7 @@ class LinearOneVsRest(SparseLinear):
         Anything that takes sparse rows and leaves ``coef_`` and ``intercept_``; by default
         ``LinearSVC(C=1, tol=0.01)``. If it has a ``random_state`` of None, it gets this model's. Files
         hold the weights and not the estimator: a model that was read has the default again.
-    threshold : float
+    min_weight : float
         Weights of smaller size become zero. Take a smaller one where features are large numbers.
     random_state : int
         Seed of the estimators.
@@ -73,24 +73,25 @@ class LinearOneVsRest(SparseLinear):
 
     _parameter_constraints: ClassVar = {
         "estimator": [None, *has("fit", "get_params")],
-        "threshold": NOT_NEGATIVE,
+        "min_weight": NOT_NEGATIVE,
         "random_state": SEED,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
+    _renamed: ClassVar = {"threshold": "min_weight"}
     _learnt: ClassVar = {**SparseLinear._learnt, "intercept_": np.ndarray}
 
     def __init__(
         self,
         estimator: Any = None,
         *,
-        threshold: float = 0.01,
+        min_weight: float = 0.01,
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
-        self.threshold = threshold
+        self.min_weight = min_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -152,7 +153,7 @@ class LinearOneVsRest(SparseLinear):
             )
         coef = fitted.coef_.toarray() if sp.issparse(fitted.coef_) else np.asarray(fitted.coef_)
         coef = coef.ravel().astype(np.float32)
-        kept = np.flatnonzero((np.abs(coef) >= self.threshold) & (coef != 0))
+        kept = np.flatnonzero((np.abs(coef) >= self.min_weight) & (coef != 0))
         return kept, coef[kept], float(np.ravel(fitted.intercept_)[0])
 
     def _start(self) -> NDArray[np.float32]:

@@ -47,7 +47,7 @@ class Parabel(LabelTrees):
         Nodes followed in each level.
     C : float
         Weight of the losses.
-    threshold : float
+    min_weight : float
         Weights smaller than this become zero.
     epochs : int
         Passes over the rows of a node at most.
@@ -86,7 +86,7 @@ class Parabel(LabelTrees):
         max_leaf: int = 100,
         beam: int = 10,
         C: float = 1.0,
-        threshold: float = 0.1,
+        min_weight: float = 0.1,
         epochs: int = 20,
         tol: float = 0.1,
         engine: Engine = "locole",
@@ -98,7 +98,7 @@ class Parabel(LabelTrees):
         self.max_leaf = max_leaf
         self.beam = beam
         self.C = C
-        self.threshold = threshold
+        self.min_weight = min_weight
         self.epochs = epochs
         self.tol = tol
         self.engine = engine
@@ -137,7 +137,7 @@ class Bonsai(LabelTrees):
         Nodes followed in each level.
     C : float
         Weight of the losses.
-    threshold : float
+    min_weight : float
         Weights smaller than this become zero.
     epochs : int
         Passes over the rows of a node at most.
@@ -183,7 +183,7 @@ class Bonsai(LabelTrees):
         max_depth: int = 3,
         beam: int = 10,
         C: float = 1.0,
-        threshold: float = 0.1,
+        min_weight: float = 0.1,
         epochs: int = 20,
         tol: float = 0.1,
         engine: Engine = "locole",
@@ -197,7 +197,7 @@ class Bonsai(LabelTrees):
         self.max_depth = max_depth
         self.beam = beam
         self.C = C
-        self.threshold = threshold
+        self.min_weight = min_weight
         self.epochs = epochs
         self.tol = tol
         self.engine = engine

@@ -12,8 +12,10 @@ from locole.baselines.base import Baseline
 from locole.exceptions import LocoleError, ModelFileError
 from locole.kernels.csr import Csr
 from locole.kernels.sparse_scan import scan_lists
+from locole.samples import Rows
+from locole.scoring.base import Codes, Contributions, entries_of
 
-__all__ = ["SparseLinear", "best_by_lists"]
+__all__ = ["SparseLinear", "best_by_lists", "linear_contributions"]
 
 _EVERY_COLUMN = np.empty(0, dtype=np.int64)
 
@@ -52,6 +54,11 @@ class SparseLinear(Baseline):
         # In double precision, so that huge rows do not overflow.
         return best_by_lists(X, Csr.of(W), self._start(), k, dtype=np.float64)
 
+    def _explained(self, rows: Rows, codes: Codes) -> Contributions:
+        found = linear_contributions(rows, codes, self._weights)
+        start = self._start()[codes].astype(np.float64)
+        return found._replace(others={"intercept": start} if start.any() else {})
+
     @classmethod
     def _from_state(cls, values: dict[str, Any]) -> Self:
         learnt = values["learnt"]
@@ -66,6 +73,16 @@ class SparseLinear(Baseline):
         shape = (self.n_features_in_, self.classes_.size)
         if W.shape != shape or W.dtype != np.float32 or not np.isfinite(W.data).all():
             raise ModelFileError("its weights do not fit its labels and features")
+
+
+def linear_contributions(rows: Rows, codes: Codes, weights: sp.csr_array) -> Contributions:
+    """What each entry adds to ``X @ weights``, for the labels ``codes`` of each row."""
+    X = rows.csr
+    found = np.empty((X.nnz, codes.shape[1]))
+    for i, part in enumerate(entries_of(X)):
+        some = weights[X.indices[part]].tocsc()[:, codes[i]].toarray()
+        found[part] = X.data[part, None] * some.astype(np.float64)
+    return Contributions(found, {})
 
 
 def best_by_lists(

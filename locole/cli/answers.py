@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.cli.examples import as_texts
 from locole.cli.outputs import written
 from locole.datasets.sources import suffix_of
 from locole.exceptions import LocoleError
@@ -27,11 +27,16 @@ class Answers(NamedTuple):
     """Columns that come before the answers: ids, texts."""
     is_empty: NDArray | None = None
     """Which rows had nothing to go by."""
+    sets: list[NDArray] | None = None
+    """Labels of each row, if they are sets of any size, without scores."""
+    value: str = "score"
+    """What the scores are."""
 
 
 #: Writes the answers to some rows.
 Writer = Callable[[Answers], None]
 
+_PLURAL = {"score": "scores", "probability": "probabilities"}
 FORMATS = ("tsv", "csv", "jsonl", "parquet")
 
 
@@ -60,7 +65,13 @@ def output_format(output: str | None, given: str | None) -> str:
 
 @contextmanager
 def answers_to(
-    output: str | None, format: str, k: int, classes: NDArray, beside: Sequence[str] = ()
+    output: str | None,
+    format: str,
+    k: int,
+    classes: NDArray,
+    beside: Sequence[str] = (),
+    *,
+    value: str = "score",
 ) -> Iterator[Writer]:
     """Give a function that writes answers; files appear when all answers are written.
 
@@ -76,16 +87,18 @@ def answers_to(
         All labels, to be checked against what the format can hold.
     beside : sequence of str
         Names of the columns that come before the answers.
+    value : str
+        What stands beside each label.
     """
     if format == "tsv":
         _check_tsv(classes)
     with written(output) as file:
         if format == "parquet":
-            with _parquet(file, k, classes, beside) as write:
+            with _parquet(file, _header(k, value), classes, beside) as write:
                 yield write
             return
         if format == "csv":
-            file.write(_joined([*beside, *_header(k)], ","))
+            file.write(_joined([*beside, *_header(k, value)], ","))
         encode = {"tsv": _tsv, "csv": _csv, "jsonl": _jsonl}[format]
 
         def write(answers: Answers) -> None:
@@ -117,18 +130,23 @@ def _check_field(what: str, text: str) -> None:
         )
 
 
-def _header(k: int) -> list[str]:
-    return [f"{what}_{place}" for place in range(1, k + 1) for what in ("label", "score")]
+def _header(k: int, value: str) -> list[str]:
+    return [f"{what}_{place}" for place in range(1, k + 1) for what in ("label", value)]
 
 
 def _cells(values: NDArray) -> list[Any]:
     """Values of a column, floats with as few digits as tell float32 apart."""
     if values.dtype.kind == "f":
         return list(map(str, values.astype(np.float32)))
-    return values.tolist()
+    # An answer that is held back is an empty field.
+    return ["" if value is None else value for value in values.tolist()]
 
 
 def _rows(answers: Answers) -> Iterator[tuple[Any, ...]]:
+    if answers.sets is not None:
+        beside = zip(*answers.beside.values(), strict=True) if answers.beside else repeat(())
+        pairs = zip(beside, answers.sets, strict=False)
+        return ((*before, *labels.tolist()) for before, labels in pairs)
     labels, scores = answers.labels, answers.scores
     columns = [
         _cells(part[:, place]) for place in range(labels.shape[1]) for part in (labels, scores)
@@ -163,11 +181,14 @@ def _csv(answers: Answers) -> bytes:
 def _jsonl(answers: Answers) -> bytes:
     lines = []
     beside = list(zip(*answers.beside.values(), strict=True))
-    # Through text, so that 0.1 in float32 does not become 0.10000000149.
-    scores = answers.scores.astype(np.float32)
-    for i, (names, values) in enumerate(zip(answers.labels.tolist(), scores, strict=True)):
+    labels: Any = answers.labels if answers.sets is None else answers.sets
+    for i, names in enumerate(labels):
         row: dict[str, Any] = dict(zip(answers.beside, beside[i] if beside else (), strict=True))
-        row |= {"labels": names, "scores": [float(str(value)) for value in values]}
+        row["labels"] = names.tolist()
+        if answers.sets is None:
+            # Through text, so that 0.1 in float32 does not become 0.10000000149.
+            values = answers.scores[i].astype(np.float32)
+            row[_PLURAL[answers.value]] = [float(str(value)) for value in values]
         if answers.is_empty is not None and answers.is_empty[i]:
             row["empty"] = True
         lines.append(json.dumps(row, ensure_ascii=False) + "\n")
@@ -175,7 +196,9 @@ def _jsonl(answers: Answers) -> bytes:
 
 
 @contextmanager
-def _parquet(file: BinaryIO, k: int, classes: NDArray, beside: Sequence[str]) -> Iterator[Writer]:
+def _parquet(
+    file: BinaryIO, header: Sequence[str], classes: NDArray, beside: Sequence[str]
+) -> Iterator[Writer]:
     try:
         import pyarrow
         from pyarrow import parquet
@@ -184,15 +207,17 @@ def _parquet(file: BinaryIO, k: int, classes: NDArray, beside: Sequence[str]) ->
             "Parquet needs the package pyarrow: pip install locole[parquet]"
         ) from error
     is_number = classes.dtype.kind in "iu"
+    k = len(header) // 2
     kinds = [pyarrow.string()] * len(beside)
     kinds += [pyarrow.int64() if is_number else pyarrow.string(), pyarrow.float32()] * k
-    schema = pyarrow.schema(list(zip([*beside, *_header(k)], kinds, strict=True)))
+    schema = pyarrow.schema(list(zip([*beside, *header], kinds, strict=True)))
 
     def write(answers: Answers) -> None:
         columns: list[Any] = list(answers.beside.values())
         for place in range(k):
             names = answers.labels[:, place]
-            columns += [names.tolist() if is_number else as_texts(names).tolist()]
+            texts = [name if name is None or is_number else str(name) for name in names.tolist()]
+            columns += [texts]
             columns += [answers.scores[:, place].astype(np.float32)]
         arrays = [pyarrow.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
         writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))

@@ -27,6 +27,7 @@ VERBS = {
     "fit": "locole.cli.fit",
     "predict": "locole.cli.predict",
     "evaluate": "locole.cli.evaluate",
+    "explain": "locole.cli.explain",
     "inspect": "locole.cli.inspect",
     "coherence": "locole.cli.coherence",
     "advise": "locole.cli.advise",

@@ -18,6 +18,7 @@ EXAMPLES = (
     "locole evaluate model test.tsv",
     "locole evaluate model test.tsv --json",
     "locole evaluate model test.tsv --report labels.csv --worst 10",
+    "locole evaluate model test.tsv --plot trust.html",
 )
 
 
@@ -31,6 +32,10 @@ def evaluate(
         str | None, typer.Option(help="Write figures of every label to this .tsv or .csv file.")
     ] = None,
     worst: Annotated[int, typer.Option(help="Labels with most mistakes to show.")] = 5,
+    plot: Annotated[
+        str | None,
+        typer.Option(help="Draw reliability and risk against coverage on this .html page."),
+    ] = None,
     label_column: LabelColumn = None,
     label_separator: LabelSeparator = None,
     reading: Reading = Reading(),  # noqa: B008 - it does not change
@@ -41,9 +46,11 @@ def evaluate(
     """Measure a model on a file with labels.
 
     Prints accuracy, how often the label is among the first k, precision, recall and F1, and the labels
-    with most mistakes with what they were taken for. Columns of tables are by default those of the
-    training file. Rows whose label the model has never seen count
-    as mistakes, and their number is printed.
+    with most mistakes with what they were taken for. Models that say how sure they are get figures of
+    that: calibration error, log loss, Brier score, accuracy of the surest rows, and coverage and size of
+    label sets for 90 %, also by the labels' number of training rows. Columns of tables are by default
+    those of the training file. Rows whose label the model has never seen count as mistakes, and their
+    number is printed.
 
     For several labels of each row: precision, recall, nDCG and F1 of the first answers, and micro, macro
     and row-wise F1 of the sets of labels that the model predicts.
@@ -52,9 +59,11 @@ def evaluate(
 
     check_readable(test)
     check_file_place(report)
+    check_file_place(plot)
     from locole.cli.evaluation import measure, predict_file, worst_labels
     from locole.cli.examples import open_model
     from locole.cli.show import print_json
+    from locole.cli.trust import by_frequency
     from locole.exceptions import LocoleError
 
     if worst < 0:
@@ -69,10 +78,34 @@ def evaluate(
         raise LocoleError("--report is for rows with one label each: leave it out.")
     if report is not None:
         _write_report(predictions, report, str(kind))
+    bands = [] if predictions.confidences is None else by_frequency(predictions.confidences)
+    if plot is not None:
+        _write_page(predictions, figures, plot)
     if json:
-        print_json({**figures, "worst": mistakes})
+        print_json({**figures, "by_frequency": bands, "worst": mistakes})
     else:
-        _print(figures, mistakes)
+        _print(figures, bands, mistakes)
+
+
+def _write_page(predictions: Predictions, figures: dict[str, Any], plot: str) -> None:
+    from locole.cli.outputs import written
+    from locole.cli.trust_page import render
+    from locole.exceptions import LocoleError
+
+    if predictions.confidences is None:
+        raise LocoleError("--plot needs a model that says how sure it is: this one does not.")
+    content = render(predictions.confidences, figures).encode()
+    with written(plot) as file:
+        file.write(content)
+
+
+def _print_bands(bands: list[dict[str, Any]]) -> None:
+    from locole.cli.show import print_table
+
+    if bands:
+        print("\nby the number of training rows of the label")
+        header = [name.replace("_", " ") for name in bands[0]]
+        print_table(header, [list(band.values()) for band in bands])
 
 
 def _report_format(report: str) -> str:
@@ -96,10 +129,13 @@ def _write_report(predictions: Predictions, report: str, kind: str) -> None:
         file.write(content)
 
 
-def _print(figures: dict[str, Any], mistakes: list[dict[str, Any]]) -> None:
+def _print(
+    figures: dict[str, Any], bands: list[dict[str, Any]], mistakes: list[dict[str, Any]]
+) -> None:
     from locole.cli.show import print_pairs, print_table
 
     print_pairs({name.replace("_", " "): value for name, value in figures.items()})
+    _print_bands(bands)
     if mistakes:
         print("\nlabels with most mistakes")
         rows = [

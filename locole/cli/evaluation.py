@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from locole import metrics
 from locole.cli.examples import as_texts, batches, is_multilabel
 from locole.cli.reading import Reading
+from locole.cli.trust import Confidences, confidences, joined, trust_figures
 from locole.exceptions import LocoleError
 
 __all__ = ["Predictions", "measure", "predict_file", "summary", "worst_labels"]
@@ -32,6 +33,8 @@ class Predictions(NamedTuple):
     """Time to predict, without reading the file."""
     sets: list[list[Any]] | None = None
     """The labels that the model predicts for each row, if rows have several."""
+    confidences: Confidences | None = None
+    """How sure the model is, if it says so."""
 
     @property
     def has_several(self) -> bool:
@@ -58,12 +61,15 @@ def predict_file(
         notes=notes,
         doing=f"testing on {path}",
     )
+    sure: list[Confidences] = []
     for batch in rows:
         start = time.perf_counter()
         best.append(model.predict_topk(batch.features, k=k)[0])
         sets += _as_lists(model.predict(batch.features), model.classes_) if has_several else []
         seconds += time.perf_counter() - start
         true.append(batch.labels)
+        if getattr(model, "calibration_", None) is not None:
+            sure.append(confidences(model, batch.features, true[-1]))
     if not true:
         raise LocoleError(f"{path} has no rows: is it the right file?")
     labels = np.concatenate(best)
@@ -80,7 +86,7 @@ def predict_file(
     y = np.concatenate(true)
     if (y.dtype.kind in "OU") is not (labels.dtype.kind in "OU"):
         y, labels = as_texts(y), as_texts(labels)
-    return Predictions(y, labels, seconds)
+    return Predictions(y, labels, seconds, None, joined(sure) if sure else None)
 
 
 def measure(predictions: Predictions, model: Any) -> dict[str, Any]:
@@ -91,11 +97,12 @@ def measure(predictions: Predictions, model: Any) -> dict[str, Any]:
     dict
         ``rows``, ``labels`` (different ones in the file), ``unseen_rows`` (whose label the model does
         not know, so that they count as wrong), ``k``, ``accuracy``, ``top_k_accuracy``, precision and
-        recall as macro and micro averages, ``macro_f1``, ``seconds`` and ``rows_per_s``.
+        recall as macro and micro averages, ``macro_f1``, ``seconds`` and ``rows_per_s``; and for models
+        that say how sure they are the figures of `locole.cli.trust.trust_figures`.
     """
     if predictions.has_several:
         return _measure_several(predictions, model)
-    true, best, seconds, _ = predictions
+    true, best, seconds, _, sure = predictions
     first = best[:, 0]
     known = set(as_texts(model.classes_).tolist())
     report = metrics.per_label_report(true, first)
@@ -111,13 +118,15 @@ def measure(predictions: Predictions, model: Any) -> dict[str, Any]:
         precision, recall = metrics.precision_recall(true, first, average=average)
         figures[f"{average}_precision"], figures[f"{average}_recall"] = precision, recall
     figures["macro_f1"] = float(report["f1"].mean())
+    if sure is not None:
+        figures |= trust_figures(sure, best.shape[1])
     figures["seconds"], figures["rows_per_s"] = seconds, len(true) / max(seconds, 1e-9)
     return figures
 
 
 def _measure_several(predictions: Predictions, model: Any) -> dict[str, Any]:
     """Metrics of ranked answers and of predicted sets, for rows with several labels."""
-    true, best, seconds, sets = predictions
+    true, best, seconds, sets, _ = predictions
     known = set(model.classes_.tolist())
     k = best.shape[1]
     figures: dict[str, Any] = {

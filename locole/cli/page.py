@@ -8,9 +8,9 @@ from typing import Any
 from locole.cli.cities import Demo
 from locole.cli.show import size
 
-__all__ = ["render"]
+__all__ = ["STYLE", "render"]
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #5b6673; --paper: #ffffff;
   --line: #d9dee4; --ours: #0b62c4; --theirs: #8a94a0; --good: #14713d; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ecf1; --soft: #a2adba;
@@ -54,7 +54,7 @@ def render(demo: Demo) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>locole: cities by their misspelt names</title>
-<style>{_STYLE}</style>
+<style>{STYLE}</style>
 </head>
 <body>
 <h1>Which of {data["labels"]:,} cities is meant?</h1>

@@ -18,6 +18,8 @@ EXAMPLES = (
     "locole predict model new.txt -k 3",
     "cat new.txt | locole predict model -k 1 | cut -f 1",
     "locole predict model test.svm -o answers.csv.gz",
+    "locole predict model new.txt --max-error 0.1 -k 1 --output-format jsonl",
+    "locole predict model new.txt --set 0.9",
     "locole predict model test.csv --text-column title --id-column price --with-text -o answers.csv",
 )
 
@@ -47,6 +49,20 @@ def predict(
     with_text: Annotated[
         bool, typer.Option("--with-text", help="Put the text of each row before its answers.")
     ] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Give probabilities in place of scores.")
+    ] = False,
+    min_proba: Annotated[
+        float | None, typer.Option(help="Hold answers back whose probability is smaller.")
+    ] = None,
+    max_error: Annotated[
+        float | None,
+        typer.Option(help="Hold answers back so that at most this share of the others is wrong."),
+    ] = None,
+    set_coverage: Annotated[
+        float | None,
+        typer.Option("--set", help="Give label sets that hold the right label this often."),
+    ] = None,
     reading: Reading = Reading(),  # noqa: B008 - it does not change
     batch: Annotated[int, typer.Option(help="Rows that are in memory at a time.")] = 8192,
     encoder: EncoderName = None,
@@ -65,7 +81,9 @@ def predict(
     read, answered and forgotten in batches, those of a pipe as they come. Answers have the order of
     the rows. TSV has no header and columns label, score, label, score, ...; with --json a summary is
     printed, and answers need -o. Columns of tables are by default those of the training file. Empty
-    texts are answered by how frequent labels are, and counted.
+    texts are answered by how frequent labels are, and counted. Answers that --min-proba or --max-error
+    hold back have empty labels. With --set a row has any number of labels, likeliest first, without
+    probabilities; that needs TSV or JSON lines.
 
     For a folder, every file in it gets a file of answers, by default Parquet, in the folder that -o
     names; files are answered side by side, with --engine ray on all nodes of a Ray cluster.
@@ -79,6 +97,7 @@ def predict(
         _check_single(engine, address, output, resume=resume, json=json)
     reading = reading._replace(id=column_of(id_column))
     from locole.cli.answers import output_format as format_of_output
+    from locole.cli.asking import Asking
     from locole.cli.examples import open_model
     from locole.cli.shards import Shard, ShardSettings, answer_shard, answer_shards, shards_of
     from locole.decoders.choose import checked_k
@@ -91,7 +110,9 @@ def predict(
     n_classes = len(loaded.classes_)
     k = min(5, n_classes) if k is None else checked_k(k, n_classes)
     _check_beside(loaded, reading, with_text=with_text, is_folder=is_folder)
-    settings = ShardSettings(loaded, notes, reading, k, kind, batch, with_text)
+    least = _least_proba(loaded, min_proba, max_error)
+    asking = Asking(k, proba, least, _checked_coverage(set_coverage, kind, least, proba=proba))
+    settings = ShardSettings(loaded, notes, reading, asking, kind, batch, with_text)
     figures: dict[str, Any] = {"output": output, "format": kind, "k": k}
     start = time.perf_counter()
     if is_folder:
@@ -133,3 +154,28 @@ def _check_beside(model: Any, reading: Reading, *, with_text: bool, is_folder: b
         raise LocoleError("--with-text is for models of texts, not of numbers: leave it out.")
     if is_folder and reading.bad_rows is not None:
         raise LocoleError("--skip-bad-rows is for a single file: leave it out.")
+
+
+def _least_proba(model: Any, min_proba: float | None, max_error: float | None) -> float | None:
+    """Probability below which answers are held back, if any are."""
+    from locole.exceptions import LocoleError
+
+    if min_proba is not None and max_error is not None:
+        raise LocoleError("--min-proba and --max-error both say which answers to give: take one.")
+    if min_proba is not None and not 0 <= min_proba <= 1:
+        raise LocoleError(f"--min-proba must be a number from 0 to 1, not {min_proba}.")
+    return min_proba if max_error is None else float(model.threshold(max_error=max_error))
+
+
+def _checked_coverage(
+    coverage: float | None, kind: str, least: float | None, *, proba: bool
+) -> float | None:
+    from locole.exceptions import LocoleError
+
+    if coverage is None:
+        return None
+    if proba or least is not None:
+        raise LocoleError("--set gives labels without probabilities: leave the other options out.")
+    if kind not in ("tsv", "jsonl"):
+        raise LocoleError("sets have different sizes: take --output-format tsv or jsonl for --set.")
+    return coverage

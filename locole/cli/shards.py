@@ -7,7 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from locole.cli.answers import FORMATS, Answers, answers_to
+from locole.cli.answers import FORMATS, answers_to
+from locole.cli.asking import Asking
 from locole.cli.examples import batches
 from locole.cli.reading import Reading
 from locole.datasets.sources import suffix_of
@@ -23,7 +24,7 @@ class ShardSettings(NamedTuple):
     model: Any
     notes: dict[str, str]
     reading: Reading
-    k: int
+    asking: Asking
     format: str
     batch_rows: int
     with_text: bool = False
@@ -118,12 +119,16 @@ def answer_shard(settings: ShardSettings, shard: Shard) -> Answered:
     beside += ["text"] if settings.with_text else []
     n_rows = n_empty = 0
     classes = settings.model.classes_
-    with answers_to(shard.answers, settings.format, settings.k, classes, beside) as write:
+    asking = settings.asking
+    answers = answers_to(
+        shard.answers, settings.format, asking.k, classes, beside, value=asking.value
+    )
+    with answers as write:
         for batch in parts:
-            labels, scores = settings.model.predict_topk(batch.features, k=settings.k)
+            found = asking.answers(settings.model, batch.features)
             columns: dict[str, Any] = {"id": batch.ids, "text": batch.features}
             shown = {name: columns[name] for name in beside}
-            write(Answers(labels, scores, shown, batch.is_empty))
+            write(found._replace(beside=shown, is_empty=batch.is_empty))
             n_rows += len(batch)
             n_empty += int(batch.is_empty.sum())
     return Answered(n_rows, n_empty)

@@ -113,6 +113,9 @@ class SavedEstimator:
     #: Those of them that were written once: passed over in old files, whatever they say.
     _passed_over: ClassVar[tuple[str, ...]] = ()
 
+    #: Parameters that had another name in old files: old name → name.
+    _renamed: ClassVar[dict[str, str]] = {}
+
     def check_parameters(self) -> None:
         """Raise LocoleError if a fit would refuse a parameter, whatever the data; nothing is learnt."""
         self._check_values()
@@ -152,6 +155,7 @@ class SavedEstimator:
         if not isinstance(params, dict) or not isinstance(learnt, dict):
             raise ModelFileError("it has a part without parameters or attributes")
         params = {name: value for name, value in params.items() if name not in cls._passed_over}
+        params = {cls._renamed.get(name, name): value for name, value in params.items()}
         known = set(cast(Any, cls)._get_param_names()).difference(cls._unsaved)
         _refuse_unknown(params, known, "parameter")
         _refuse_unknown(learnt, {*cls._learnt, *_FROM_SKLEARN}, "attribute")

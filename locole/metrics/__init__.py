@@ -1,5 +1,13 @@
 """Figures from labels and predictions, for very many labels: never a table of rows or label pairs."""
 
+from locole.metrics.calibration import (
+    RiskCoverage,
+    brier_score,
+    calibration_bins,
+    expected_calibration_error,
+    log_loss,
+    risk_coverage,
+)
 from locole.metrics.one_label import (
     accuracy,
     per_label_report,
@@ -21,10 +29,15 @@ from locole.metrics.several_labels import (
 
 __all__ = [
     "Propensities",
+    "RiskCoverage",
     "accuracy",
+    "brier_score",
+    "calibration_bins",
     "coverage_at_k",
+    "expected_calibration_error",
     "f1_at_k",
     "f1_score",
+    "log_loss",
     "ndcg_at_k",
     "per_label_report",
     "precision_at_k",
@@ -33,5 +46,6 @@ __all__ = [
     "ps_precision_at_k",
     "ranking_report",
     "recall_at_k",
+    "risk_coverage",
     "top_k_accuracy",
 ]

@@ -181,7 +181,10 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         return None
 
     def validation_scores(self) -> ValidationScores | None:
-        """Scores of rows that `fit` put aside, as they were before these rows were learnt, if any."""
+        """Scores of rows that `fit` put aside, as they were before these rows were learnt, if any.
+
+        They are handed out once after `fit`, because they take memory.
+        """
         return None
 
     # Sources: parts of the score that an ensemble weighs separately -------------------------------

@@ -26,7 +26,7 @@ from locole.regressors import (
     RegressorAdapter,
     TargetRegressor,
 )
-from locole.samples import Samples
+from locole.samples import Samples, spare_rows
 from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
@@ -76,6 +76,10 @@ _ROWS_PER_FEATURE = 8
 # says too little about it, and it gains 1.4 to 1.5 points at 1 (bibtex, delicious).
 _SEVERAL_RERANKED = 20_000
 
+# One regressor alone is fitted twice, to have validation rows for probabilities, up to so many rows; and
+# one row in so many is left out of the second fit, up to the validation rows of an ensemble.
+_ROWS_TO_FIT_TWICE, _LEFT_OUT = 10_000, 5
+
 # Parameters that ask for a part of the ensemble.
 _PARTS = ("profiles", "factors", "nearest")
 
@@ -110,6 +114,7 @@ class Plan(NamedTuple):
     n_jobs: int | None
     verbose: int
     engine: str | Engine
+    calibration: bool | Literal["auto"]
 
     def scorer(self, samples: Samples, *, growing: bool = False) -> LabelScorer:
         """Return an unfitted scorer for such samples.
@@ -179,6 +184,30 @@ class Plan(NamedTuple):
             engine=self.engine,
             **settings,
         )
+
+    def cross_fits(self, samples: Samples) -> bool:
+        """Whether one regressor is fitted again without some rows, which then say how right it is."""
+        if self.calibration != "auto" or samples.starts is not None:
+            return samples.starts is None and bool(self.calibration)
+        regressor = self.make_regressor()
+        is_quick = not (is_foreign(regressor) or isinstance(regressor, MLPRegressor))
+        stays_here = make_engine(self.engine).shares_memory
+        return is_quick and stays_here and samples.n_rows <= _ROWS_TO_FIT_TWICE
+
+    def cross_fit_split(self, samples: Samples) -> tuple[Samples, Samples]:
+        """Rows for the second fit, with every label among them, and those left out."""
+        samples = samples.positive()
+        wanted = min(_VALIDATION, samples.n_rows // _LEFT_OUT)
+        left_out = spare_rows(samples.codes, wanted, seed=[self.seed, samples.n_rows, 7])
+        train = np.delete(np.arange(samples.n_rows), left_out)
+        return samples.take(train), samples.take(left_out)
+
+    def quiet(self) -> Plan:
+        """The same without display of progress and without checkpoints."""
+        regressor = self.regressor
+        if getattr(regressor, "checkpoint", None) is not None:
+            regressor = clone(regressor).set_params(checkpoint=None)
+        return self._replace(regressor=regressor, verbose=0)
 
     def check(self) -> None:
         """Raise LocoleError if there is a part that cannot be made, whatever the samples."""

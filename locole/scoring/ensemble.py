@@ -322,8 +322,8 @@ class Ensemble(LabelScorer):
         return total.plus(Contributions(np.zeros_like(total.features), {NearestScorer.name: said}))
 
     def validation_scores(self) -> ValidationScores | None:
-        """Candidates of the validation rows; None for a model that was read from a file."""
-        return self.__dict__.get("_validated")
+        """Candidates of the validation rows."""
+        return self.__dict__.pop("_validated", None)
 
     def _seen(self, rows: Rows) -> Rows:
         """Rows as the scorers are given them."""

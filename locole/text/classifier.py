@@ -14,14 +14,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from locole.atomic import all_or_nothing, of_one_moment
+from locole.base import LabelClassifier
+from locole.calibration import Calibration, Threshold
+from locole.calibration.conformal import Method
 from locole.classifier import LocoleClassifier
 from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
+from locole.explanations import Explanations
 from locole.io import SavedEstimator, saved_as, write_model
 from locole.labels import check_labels
 from locole.parameters import has
 from locole.samples import take
 from locole.text.encoding import Encoder, check_encoder, encode, name_of, probe
+from locole.text.explaining import with_words
 from locole.text.features import TextFeatures
 from locole.text.texts import check_texts
 
@@ -166,23 +171,110 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self
 
     @of_one_moment
-    def predict(self, texts: Any) -> Any:
-        """Most likely label of each text; an indicator of its labels if `fit` was given several."""
+    def predict(
+        self,
+        texts: Any,
+        *,
+        min_proba: float | Threshold | None = None,
+        max_error: float | None = None,
+        reject_label: Any = None,
+    ) -> Any:
+        """Most likely label of each text; an indicator of its labels if `fit` was given several.
+
+        With ``min_proba`` or ``max_error``, ``reject_label`` where it is not likely enough; see
+        `LocoleClassifier.predict`.
+        """
         check_is_fitted(self)
+        if min_proba is not None or max_error is not None:
+            sure = {"min_proba": min_proba, "max_error": max_error, "reject_label": reject_label}
+            parts = [self._rows_model().predict(X, **sure) for X in self._rows(texts)]
+            return np.concatenate(parts)
         if getattr(self.classifier_, "multilabel_", None) is None:
             return self.predict_topk(texts, k=1)[0][:, 0]
         parts = [self.classifier_.predict(X) for X in self._rows(texts)]
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
 
     @of_one_moment
-    def predict_topk(self, texts: Any, k: int = 5) -> tuple[NDArray, NDArray]:
-        """Return the best ``k`` labels of each text, best first, and their scores.
+    def predict_topk(
+        self, texts: Any, k: int = 5, *, proba: bool = False
+    ) -> tuple[NDArray, NDArray]:
+        """Return the best ``k`` labels of each text, best first, and their scores or probabilities.
 
         See `LocoleClassifier.predict_topk`. The features of some thousand texts exist at a time.
         """
         check_is_fitted(self)
-        parts = [self.classifier_.predict_topk(X, k=k) for X in self._rows(texts)]
+        # A classifier of somebody else's may know nothing of probabilities.
+        more = {"proba": True} if proba else {}
+        parts = [self.classifier_.predict_topk(X, k=k, **more) for X in self._rows(texts)]
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    @of_one_moment
+    def predict_proba(self, texts: Any) -> NDArray[np.float64]:
+        """Probabilities of all labels; see `LocoleClassifier.predict_proba`."""
+        parts = [self._rows_model().predict_proba(X) for X in self._rows(texts)]
+        return np.concatenate(parts)
+
+    def predict_log_proba(self, texts: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(texts))
+
+    @of_one_moment
+    def predict_set(
+        self,
+        texts: Any,
+        coverage: float = 0.9,
+        *,
+        method: Method = "lac",
+        by_frequency: bool = False,
+    ) -> list[NDArray]:
+        """Sets of labels that hold the right one; see `LocoleClassifier.predict_set`."""
+        options: dict[str, Any] = {"method": method, "by_frequency": by_frequency}
+        parts = [self._rows_model().predict_set(X, coverage, **options) for X in self._rows(texts)]
+        return [found for part in parts for found in part]
+
+    def threshold(
+        self,
+        max_error: float | None = None,
+        *,
+        coverage: float | None = None,
+        confidence: float = 0.95,
+    ) -> Threshold:
+        """Probability below which answers are held back; see `LocoleClassifier.threshold`."""
+        return self._rows_model().threshold(max_error, coverage=coverage, confidence=confidence)
+
+    @all_or_nothing
+    def calibrate(
+        self, texts: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit probabilities to texts that were not learnt; see `LocoleClassifier.calibrate`."""
+        X = self.with_vectors(self.features_.transform(check_texts(texts)), texts)
+        self.classifier_ = copy.copy(self._rows_model())
+        self.classifier_.calibrate(X, y, sample_weight=sample_weight)
+        return self
+
+    @of_one_moment
+    def explain(self, texts: Any, label: Any = None, *, against: Any = None) -> Explanations:
+        """What each word and each term adds to the score of a label; see `LocoleClassifier.explain`."""
+        texts = check_texts(texts)
+        model = self._rows_model()
+        found = Explanations(
+            one for X in self._rows(texts) for one in model.explain(X, label, against=against)
+        )
+        return with_words(self.features_, list(texts), found)
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """Probabilities of the classifier, and what they were fitted to."""
+        return getattr(self.classifier_, "calibration_", None)
+
+    def _rows_model(self) -> LabelClassifier:
+        """Classifier of rows that says how sure it is."""
+        check_is_fitted(self)
+        if not isinstance(self.classifier_, LabelClassifier):
+            name = type(self.classifier_).__name__
+            raise LocoleError(f"{name} does not say how sure it is: take a classifier of locole.")
+        return self.classifier_
 
     @of_one_moment
     def decision_function(self, texts: Any) -> NDArray:

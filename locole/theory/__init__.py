@@ -7,6 +7,7 @@ from locole.theory.bounds import (
     posterior_error_bar,
     required_coherence,
 )
+from locole.theory.certified import Certificate, certify
 from locole.theory.coherence import Coherence, coherence
 from locole.theory.dimension import Advice, Candidate, advise
 from locole.theory.packing import (
@@ -20,9 +21,11 @@ from locole.theory.recovery import recovered_labels, recovery_coherence
 __all__ = [
     "Advice",
     "Candidate",
+    "Certificate",
     "Coherence",
     "RiskBound",
     "advise",
+    "certify",
     "coherence",
     "coherence_lower_bound",
     "excess_risk_bound",

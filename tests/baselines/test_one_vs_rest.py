@@ -41,7 +41,7 @@ ESTIMATORS = {
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_margins_are_those_of_scikit_learn(name):
     estimator = ESTIMATORS[name]
-    model = LinearOneVsRest(estimator, threshold=0).fit(X[:300], y[:300])
+    model = LinearOneVsRest(estimator, min_weight=0).fit(X[:300], y[:300])
     other = OneVsRestClassifier(estimator).fit(X[:300], y[:300])
     expected = other.decision_function(X[300:])
     labels, scores = model.predict_topk(X[300:], k=40)
@@ -54,16 +54,16 @@ def test_margins_are_those_of_scikit_learn(name):
 @given(st.integers(2, 12), st.floats(0, 0.3))
 def test_weights_below_the_threshold_are_gone(n_classes, threshold):
     some, labels = words(n_classes=n_classes, n_samples=60, n_features=40)
-    every = LinearOneVsRest(threshold=0).fit(some, labels).coef_.T.toarray()
-    kept = LinearOneVsRest(threshold=threshold).fit(some, labels).coef_.T
+    every = LinearOneVsRest(min_weight=0).fit(some, labels).coef_.T.toarray()
+    kept = LinearOneVsRest(min_weight=threshold).fit(some, labels).coef_.T
     np.testing.assert_array_equal(kept.toarray(), np.where(abs(every) < threshold, 0, every))
     assert (kept.data != 0).all()
 
 
 def test_the_default_is_the_squared_hinge():
     """The gradient of ½‖w‖² + ½b² + Σ max(0, 1 − s(⟨w, x⟩ + b))² vanishes."""
-    model = LinearOneVsRest(LinearSVC(tol=1e-8, max_iter=100_000), threshold=0).fit(X, y)
-    default = LinearOneVsRest(threshold=0).fit(X, y)
+    model = LinearOneVsRest(LinearSVC(tol=1e-8, max_iter=100_000), min_weight=0).fit(X, y)
+    default = LinearOneVsRest(min_weight=0).fit(X, y)
     W, b = model.coef_.T.toarray().astype(float), model.intercept_.astype(float)
     signs = np.where(y[:, None] == np.arange(40), 1.0, -1.0)
     slack = np.maximum(0, 1 - signs * (X @ W + b))
@@ -114,8 +114,8 @@ def test_other_warnings_pass():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"threshold": -1}, "threshold must be a number of at least 0"),
-        ({"threshold": float("inf")}, "threshold must be a number"),
+        ({"min_weight": -1}, "min_weight must be a number of at least 0"),
+        ({"min_weight": float("inf")}, "min_weight must be a number"),
         ({"random_state": None}, "random_state must be a whole number"),
         (
             {"estimator": "svm"},
@@ -143,11 +143,11 @@ def test_long_indices_are_taken():
 
 
 def test_files_hold_weights_and_not_the_estimator(tmp_path):
-    model = LinearOneVsRest(RidgeClassifier(), threshold=0.001).fit(X, y)
+    model = LinearOneVsRest(RidgeClassifier(), min_weight=0.001).fit(X, y)
     model.save(tmp_path / "m")
     back = load(tmp_path / "m")
     assert back.estimator is None
-    assert back.threshold == 0.001
+    assert back.min_weight == 0.001
     assert_same_bits(list(back.predict_topk(X, k=9)), list(model.predict_topk(X, k=9)))
 
 
@@ -157,6 +157,6 @@ def test_memory_is_that_of_the_weights_that_stay():
     columns = np.concatenate([np.arange(60) * 3 + 9000, rng.integers(0, 9000, 60)])
     rows = np.concatenate([np.arange(60), np.arange(60)])
     some = sp.csr_array((np.ones(120), (rows, columns)), shape=(60, 10_000))
-    model = LinearOneVsRest(threshold=0.2).fit(some, np.arange(60) // 2)
+    model = LinearOneVsRest(min_weight=0.2).fit(some, np.arange(60) // 2)
     assert model.coef_.T.nnz < 60 * 6
     assert model.score(some, np.arange(60) // 2) == 1

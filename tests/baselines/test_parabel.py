@@ -334,7 +334,7 @@ BAD = {
     "epochs": [0],
     "random_state": [-1],
     "C": [0, -1.0, np.nan, "1"],
-    "threshold": [-0.1, np.inf],
+    "min_weight": [-0.1, np.inf],
     "tol": [-1],
 }
 

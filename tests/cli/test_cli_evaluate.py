@@ -17,7 +17,10 @@ from locole.datasets import load_libsvm, load_texts
 
 KEYS = [
     "rows", "labels", "unseen_rows", "k", "accuracy", "top_k_accuracy", "macro_precision",
-    "macro_recall", "micro_precision", "micro_recall", "macro_f1", "seconds", "rows_per_s", "worst",
+    "macro_recall", "micro_precision", "micro_recall", "macro_f1", "expected_calibration_error",
+    "log_loss", "brier_score", "area_under_risk_coverage", "accuracy_at_80_coverage",
+    "accuracy_at_90_coverage", "accuracy_at_95_coverage", "set_coverage", "set_size", "seconds",
+    "rows_per_s", "by_frequency", "worst",
 ]  # fmt: skip
 
 
@@ -51,8 +54,11 @@ def test_people_see_the_same(run, folder):
     text = run("evaluate", "texts", "test.tsv", "--worst", "2")
     assert text.code == 0
     figures = run("evaluate", "texts", "test.tsv", "--json").json
-    assert f"accuracy         {figures['accuracy']:.4g}\n" in text.out
-    assert "rows             60\n" in text.out
+    lines = [line.split() for line in text.out.splitlines()]
+    assert ["accuracy", f"{figures['accuracy']:.4g}"] in lines
+    assert ["log", "loss", f"{figures['log_loss']:.4g}"] in lines
+    assert ["rows", "60"] in lines
+    assert "by the number of training rows of the label" in text.out
 
 
 def test_unseen_labels_are_counted_and_wrong(run, folder):
@@ -132,3 +138,35 @@ def test_measure_counts_time():
     found = measure(Predictions(np.array(["a", "c"]), np.array([["a"], ["a"]]), 0.5), Model())
     assert found["rows_per_s"] == 4
     assert found["unseen_rows"] == 1
+
+
+def test_how_sure_it_is(run, folder):
+    found = run("evaluate", "texts", "test.tsv", "--json").json
+    texts, y = load_texts("test.tsv")
+    model = locole.load("texts")
+    labels, p = model.predict_topk(texts, 10, proba=True)
+    right = labels == y[:, None]
+    assert found["log_loss"] == pytest.approx(-np.log((p * right).sum(axis=1)).mean())
+    assert found["brier_score"] == pytest.approx(((p - right)[:, :5] ** 2).sum(axis=1).mean())
+    sets = model.predict_set(texts, 0.9)
+    assert found["set_size"] == pytest.approx(np.mean([len(some) for some in sets]))
+    bands = found["by_frequency"]
+    assert sum(band["rows"] for band in bands) == 60
+    share = [band["rows"] / 60 for band in bands]
+    coverage = np.dot(share, [band["set_coverage"] for band in bands])
+    assert found["set_coverage"] == pytest.approx(coverage)
+
+
+def test_a_page(run, folder):
+    assert run("evaluate", "texts", "test.tsv", "--plot", "trust.html").code == 0
+    page = (folder / "trust.html").read_text()
+    assert page.count("<svg") == 2
+    assert "http" not in page
+    assert "log loss" in page
+
+
+def test_a_baseline_has_no_sets(run, folder):
+    run("fit", "train.tsv", "-o", "plain", "--model", "centroids")
+    found = run("evaluate", "plain", "test.tsv", "--json").json
+    assert "set_size" not in found
+    assert 0 <= found["expected_calibration_error"] <= 1

@@ -458,3 +458,63 @@ def test_output_formats():
     assert output_format("a.ndjson", None) == "jsonl"
     assert output_format("a.txt.xz", None) == "tsv"
     assert output_format("a.txt", "csv") == "csv"
+
+
+# --- how sure it is ---
+
+
+def test_probabilities(run, folder):
+    rows = run("predict", "texts", "new.txt", "-k", "3", "--proba").out.splitlines()
+    labels, p = locole.load("texts").predict_topk(
+        Path("new.txt").read_text().splitlines(), 3, proba=True
+    )
+    assert [line.split("\t")[0] for line in rows] == labels[:, 0].tolist()
+    assert [float(line.split("\t")[1]) for line in rows] == pytest.approx(p[:, 0].tolist())
+    head = run("predict", "texts", "new.txt", "-k", "1", "--proba", "--output-format", "csv").out
+    assert head.startswith("label_1,probability_1\n")
+
+
+@pytest.mark.parametrize("format", ["tsv", "csv", "jsonl"])
+def test_answers_that_are_held_back(run, folder, format):
+    texts = Path("new.txt").read_text().splitlines()
+    _, p = locole.load("texts").predict_topk(texts, 1, proba=True)
+    least = float(np.median(p))
+    out = run("predict", "texts", "new.txt", "-k", "1", "--min-proba", str(least),
+              "--output-format", format).out.splitlines()  # fmt: skip
+    rows = out[1:] if format == "csv" else out
+    is_held = [
+        json.loads(row)["labels"] == [None] if format == "jsonl" else row[0] in '\t",'
+        for row in rows
+    ]
+    assert is_held == (p[:, 0] < least).tolist()
+
+
+def test_a_wanted_error_and_sets(run, folder):
+    found = run("predict", "texts", "new.txt", "-k", "1", "--max-error", "0.3")
+    assert found.code == 0
+    sets = run("predict", "texts", "new.txt", "--set", "0.9").out.splitlines()
+    expected = locole.load("texts").predict_set(Path("new.txt").read_text().splitlines(), 0.9)
+    assert [line.split("\t") if line else [] for line in sets] == [
+        some.tolist() for some in expected
+    ]
+    lines = run("predict", "texts", "new.txt", "--set", "0.9", "--output-format", "jsonl").out
+    assert [json.loads(line)["labels"] for line in lines.splitlines()] == [
+        some.tolist() for some in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--min-proba", "2"], "--min-proba must be a number from 0 to 1"),
+        (["--min-proba", "0.5", "--max-error", "0.1"], "take one"),
+        (["--set", "0.9", "--proba"], "leave the other options out"),
+        (["--set", "0.9", "--output-format", "csv"], "take --output-format tsv or jsonl"),
+        (["--set", "1.5"], "coverage must be a number above 0 and below 1"),
+        (["--max-error", "0.0001"], "no threshold is sure"),
+    ],
+)
+def test_options_that_do_not_go_together(run, folder, options, message):
+    found = run("predict", "texts", "new.txt", *options)
+    assert found.code == 2
+    assert message in found.err

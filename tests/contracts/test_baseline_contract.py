@@ -166,6 +166,47 @@ def test_rows_do_not_depend_on_their_neighbours(fitted):
         assert_same_bits(answers(fitted, X[rows]), [labels[rows], scores[rows]])
 
 
+# --- how sure it is ---
+
+
+def test_probabilities_are_those_of_the_answers(fitted):
+    p = fitted.predict_proba(X[TEST])
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-6)
+    labels, best = fitted.predict_topk(X[TEST], k=K, proba=True)
+    assert_same_bits(labels, fitted.predict_topk(X[TEST], k=K)[0])
+    np.testing.assert_allclose(best, -np.sort(-p, axis=1)[:, :K], rtol=1e-9)
+    np.testing.assert_array_equal(fitted.classes_[p.argmax(axis=1)], fitted.predict(X[TEST]))
+    np.testing.assert_array_equal(fitted.predict_log_proba(X[TEST]), np.log(p))
+
+
+def test_it_can_be_calibrated(fitted, tmp_path):
+    with pytest.raises(LocoleError, match=r"no validation rows .*: call calibrate"):
+        fitted.predict_set(X[TEST])
+    scores = answers(fitted)
+    assert fitted.calibrate(X[TEST], y[TEST]) is fitted
+    assert_same_bits(answers(fitted), scores)
+    right = fitted.predict(X[TEST]) == y[TEST]
+    assert abs(fitted.predict_proba(X[TEST]).max(axis=1).mean() - right.mean()) < 0.05
+    sets = fitted.predict_set(X[TEST], 0.8)
+    assert np.mean([label in found for label, found in zip(y[TEST], sets, strict=True)]) > 0.7
+    fitted.save(tmp_path / "m")
+    back = load(tmp_path / "m")
+    assert_same_bits(back.predict_proba(X[TEST]), fitted.predict_proba(X[TEST]))
+    assert_same_bits(back.predict_set(X[TEST], 0.8), sets)
+
+
+def test_explanations_add_up_to_the_score_or_are_refused(name, fitted):
+    labels, scores = fitted.predict_topk(X[TEST], k=1)
+    if name not in ("Centroids", "LinearOneVsRest", "PDSparse", "PPDSparse"):
+        with pytest.raises(LocoleError, match=f"scores of {name} are not sums over features"):
+            fitted.explain(X[TEST])
+        return
+    for found, label, score in zip(fitted.explain(X[TEST]), labels, scores, strict=True):
+        assert found.label == label[0]
+        total = sum(value for _, value in found.features) + sum(found.others.values())
+        assert found.score == pytest.approx(total) == pytest.approx(score[0], abs=1e-5)
+
+
 # --- the same bits ---
 
 
@@ -553,7 +594,7 @@ def test_labels_that_do_not_fit_are_refused(fitted, n_labels, tmp_path):
 
 def test_a_lost_attribute_is_noticed(fitted, tmp_path):
     for attribute in learnt_by(fitted):
-        if attribute == "multilabel_":  # of which old files do not speak
+        if attribute in ("multilabel_", "calibration_"):  # of which old files do not speak
             continue
         changed = copy.copy(fitted)
         del vars(changed)[attribute]

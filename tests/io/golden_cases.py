@@ -44,6 +44,8 @@ class Case(NamedTuple):
     k: int = 3
     has_all_scores: bool = False
     """Whether ``decision_function`` is asked too."""
+    has_proba: bool = False
+    """Whether probabilities are asked for too."""
     has_file: bool = True
     """Whether a saved model is kept beside the answers; not if it would be large."""
     max_bytes: int = 150_000
@@ -60,6 +62,8 @@ class Case(NamedTuple):
         answers = {"labels": np.asarray(labels), "scores": np.asarray(scores)}
         if self.has_all_scores:
             answers["all_scores"] = np.asarray(model.decision_function(questions))
+        if self.has_proba:
+            answers["proba"] = model.predict_topk(questions, k=self.k, proba=True)[1]
         return answers
 
 
@@ -205,6 +209,12 @@ def in_parts(model: Any, data: Data, *, first: Callable[[Any], Any]) -> Any:
     for rows in (new[::2], np.concatenate([new[1::2], old[:40]])):
         model.partial_fit(data.X[rows], data.y[rows])
     return model
+
+
+def calibrated(model: Any, data: Data) -> Any:
+    """Fit most rows, and calibrate by the others."""
+    n_rows = len(data.y) * 3 // 4
+    return model.fit(data.X[:n_rows], data.y[:n_rows]).calibrate(data.X[n_rows:], data.y[n_rows:])
 
 
 grown = partial(in_parts, first=lambda model: model.fit)
@@ -390,6 +400,12 @@ CASES: dict[str, Case] = {
     ),
     # What locole is compared with.
     **{f"baseline_{name.lower()}": Case(partial(baseline, name), _few_words) for name in BASELINES},
+    "baseline_calibrated": Case(
+        partial(baseline, "Centroids"), _few_words, calibrated, has_proba=True
+    ),
+    "elastic_net_calibrated": Case(
+        partial(elastic_net, "kerdock", 16), _few_words, calibrated, has_proba=True
+    ),
     "baseline_texts": Case(
         lambda: TextClassifier(TextFeatures("word", word_ngrams=(1, 1)), baseline("Centroids")),
         phrases,

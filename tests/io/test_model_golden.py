@@ -73,6 +73,8 @@ def assert_as_ever(number: int, name: str, model: Any) -> None:
     close(found["scores"][rows], expected["scores"])
     if "all_scores" in expected:
         close(found["all_scores"][rows][:_MAX_WHOLE_ROWS], expected["all_scores"])
+    if "proba" in expected:
+        np.testing.assert_allclose(found["proba"][rows], expected["proba"], atol=1e-3)
 
 
 @pytest.mark.parametrize(("number", "name"), FILES)
@@ -134,6 +136,8 @@ def golden_answers(name: str, model: Any) -> dict[str, Any]:
     answers["scores"] = rounded(found["scores"][rows])
     if case.has_all_scores:
         answers["all_scores"] = rounded(found["all_scores"][rows[:_MAX_WHOLE_ROWS]])
+    if case.has_proba:
+        answers["proba"] = rounded(found["proba"][rows])
     return answers
 
 
