@@ -43,7 +43,7 @@ def honest(kind: str) -> Forgery:
 def questions(kind: str) -> Data:
     """A few rows of the case, and a new label."""
     data = CASES[kind.rpartition("/")[2]].data()
-    y = np.array(data.y[:_ROWS])
+    y = data.y[:_ROWS] if isinstance(data.y, list) else np.array(data.y[:_ROWS])
     return Data(data.X[:_ROWS], y, data.questions[:_ROWS])
 
 

@@ -157,6 +157,20 @@ def one_of_a_kind() -> Data:
 
 
 @cache
+def tagged(n_classes: int = 30) -> Data:
+    """Rows with up to three labels, each of which adds words of its own; labels are strings."""
+    rng = np.random.default_rng(6)
+    own = rng.integers(0, 280, (n_classes, 4))
+    sets = [rng.choice(n_classes, rng.integers(0, 4), replace=False) for _ in range(1064)]
+    X = np.zeros((1064, 280))
+    for row, labels in zip(X, sets, strict=True):
+        row[own[labels].ravel()] += 1
+        row[rng.integers(0, 280, 2)] += 1
+    names = [[f"label {code}" for code in labels] for labels in sets]
+    return Data(sp.csr_array(X[:1040]), names[:1040], sp.csr_array(X[1040:]))
+
+
+@cache
 def sentences(n_classes: int = 16) -> Data:
     """Texts of a few made-up words, and labels that are strings."""
     rng = np.random.default_rng(4)
@@ -321,6 +335,16 @@ CASES: dict[str, Case] = {
         lambda: TextClassifier(TextFeatures("word", word_ngrams=(1, 1)), classifier(nearest=False)),
         sentences,
         has_all_scores=True,
+    ),
+    "default_several_labels": Case(
+        partial(classifier, nearest=True), tagged, has_all_scores=True, max_bytes=250_000
+    ),
+    "default_several_labels_grown": Case(
+        partial(classifier, nearest=False),
+        tagged,
+        lambda model, data: model.fit(data.X[:1010], data.y[:1010]).partial_fit(
+            data.X[1010:], data.y[1010:]
+        ),
     ),
     "default_dense": Case(
         partial(classifier, "auto", None),
