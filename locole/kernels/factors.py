@@ -21,7 +21,7 @@ from locole.kernels.simd import (
     zeros,
 )
 
-__all__ = ["Batches", "Factors", "descend", "label_products", "project"]
+__all__ = ["Batches", "Factors", "descend", "label_products", "project", "scan_labels"]
 
 
 # Features between the one that is read and the one whose vector is asked for.
@@ -73,15 +73,37 @@ def project(indptr, indices, data, rows, features, dim, out):
 
 
 @kernel
-def label_products(points, labels, codes, out):
-    """``out[i, j] = ⟨points[i], labels[codes[i, j]]⟩``, added up in double precision."""
+def label_products(points, labels, scales, codes, out):
+    """``out[i, j] = ⟨points[i], labels[codes[i, j]]⟩``, added up in double precision.
+
+    labels : float32, or int8 to be multiplied by ``scales`` (labels,), which is empty otherwise.
+    """
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
             vector = labels[codes[i, j]]
             total = 0.0
             for k in range(vector.size):
                 total += np.float64(points[i, k]) * vector[k]
-            out[i, j] = total
+            out[i, j] = total * scales[codes[i, j]] if scales.size else total
+
+
+@kernel
+def scan_labels(points, labels, scales, out):
+    """``out[i, c] = ⟨points[i], labels[c]⟩`` for a few points and all labels, in float32.
+
+    points : (rows · dim,), labels : (n · dim,) with scales as in `label_products`, dim a multiple of
+    WIDTH; out : (rows, n).
+    """
+    n_rows, n = out.shape
+    dim = labels.size // n
+    lanes = np.empty(WIDTH, dtype=np.float32)
+    for i in range(n_rows):
+        for c in range(n):
+            total = zeros(points)
+            for o in range(0, dim, WIDTH):
+                total = fma(load(points, i * dim + o), load(labels, c * dim + o), total)
+            store(lanes, 0, total)
+            out[i, c] = lanes.sum() * (scales[c] if scales.size else np.float32(1))
 
 
 @inline

@@ -214,19 +214,27 @@ class ElasticNetRegressor(LinearRegressor):
         X = checked_rows(self, X, dtype=[np.float64, np.float32], reset=False)
         problem = _problem(X, targets, sample_weight, self._has_constant)
         problem.require_outputs(self.n_outputs_)
-        W = self._all_weights()
         # Weights of features that the rows lack stay where they are, unless some are sparse.
-        sparse = sp.issparse(W) or settings.l1 > 0
-        touched = np.arange(W.shape[0]) if sparse else np.unique(problem.X.indices)
+        is_sparse = sp.issparse(self._weights) or settings.l1 > 0
+        touched = np.arange(problem.X.shape[1]) if is_sparse else np.unique(problem.X.indices)
         ease = self._ease(settings.l1)[touched]
+        packed = self._is_packed and not is_sparse
+        W = None if packed else self._all_weights()
+        start = self._some_weights(touched) if W is None else W[touched]
         moved, history = solve_dual(
             problem._replace(X=_columns(problem.X, touched, ease)),
             settings,
-            start=_scaled(W[touched], 1 / ease),
+            start=_scaled(start, 1 / ease),
             engine=make_engine(self.engine),
         )
-        W = _replaced(W, touched, _scaled(moved, ease))
-        self._set_weights(W, self.n_outputs_, constant=self._has_constant)
+        moved = _scaled(moved, ease)
+        if packed and moved.shape[1] == start.shape[1]:
+            # Other numbers for each call, and the same if a call is repeated.
+            seed = [self.random_state, problem.n_rows, len(self.history_)]
+            self._replace_some(touched, moved, np.random.default_rng(seed))
+        else:
+            W = _replaced(self._all_weights() if W is None else W, touched, moved)
+            self._set_weights(W, self.n_outputs_, constant=self._has_constant)
         self._count(problem)
         self.history_ = remembered([*self.history_, *history])
         return self

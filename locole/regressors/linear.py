@@ -65,6 +65,34 @@ class LinearRegressor(TargetRegressor):
         return sp.csr_array(W) if sp.issparse(W) else W
 
     @property
+    def _is_packed(self) -> bool:
+        """Whether weights are dense and stored as the parameters say."""
+        stored = {"float32": np.float32, "float16": np.uint16, "int8": np.int8}[self.storage]
+        return not sp.issparse(self._weights) and self._weights.dtype == stored
+
+    def _some_weights(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Some rows of `_all_weights`, of packed weights, without making the others."""
+        is_constant = rows == self._weights.shape[0]
+        features = rows[~is_constant]
+        scales = self._scales[features] if self._scales.size else self._scales
+        found = np.empty((rows.size, self._weights.shape[1]), dtype=np.float32)
+        found[~is_constant] = unpack(Weights(self._weights[features], scales))
+        found[is_constant] = self._constant
+        return found
+
+    def _replace_some(self, rows: NDArray, W: NDArray, dither: np.random.Generator) -> None:
+        """Set some rows of packed weights; the others stay as they are stored."""
+        is_constant = rows == self._weights.shape[0]
+        features = rows[~is_constant]
+        new, scales = pack(W[~is_constant].astype(np.float32), self.storage, dither)
+        self._weights, self._scales = self._weights.copy(), self._scales.copy()
+        self._weights[features] = new
+        if self._scales.size:
+            self._scales[features] = scales
+        if is_constant.any():
+            self._constant = W[is_constant][0].astype(np.float32)
+
+    @property
     def coef_(self) -> Any:
         """Weights, shape (n_outputs, n_features)."""
         W = self._float_weights()[:, : self.n_outputs_].T

@@ -19,11 +19,14 @@ class Weights(NamedTuple):
     scales: NDArray[np.float32]
 
 
-def pack(W: NDArray[np.float32], storage: Storage) -> Weights:
+def pack(
+    W: NDArray[np.float32], storage: Storage, dither: np.random.Generator | None = None
+) -> Weights:
     """Store weights of shape (n_features, width).
 
     Half precision errs by 2^-11 of a weight at most (weights below 6e-8 vanish); int8 by 1/254 of
-    the feature's largest weight.
+    the feature's largest weight. With ``dither``, int8 is rounded up or down at random, so that the mean
+    is right: many small changes, each of which would be rounded away, then add up.
     """
     none = np.empty(0, dtype=np.float32)
     if storage == "float32":
@@ -33,7 +36,13 @@ def pack(W: NDArray[np.float32], storage: Storage) -> Weights:
         return Weights(W.clip(-limit, limit).astype(np.float16).view(np.uint16), none)
     scales = np.abs(W).max(axis=1, initial=0.0) / np.float32(127)
     safe = np.where(scales > 0, scales, np.float32(1))
-    return Weights(np.rint(W / safe[:, None]).astype(np.int8), scales)
+    numbers = W / safe[:, None]
+    if dither is None:
+        np.rint(numbers, out=numbers)
+    else:
+        numbers += dither.random(numbers.shape, dtype=np.float32)
+        np.floor(numbers, out=numbers)
+    return Weights(numbers.clip(-127, 127).astype(np.int8), scales)
 
 
 def unpack(weights: Weights) -> NDArray[np.float32]:

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
-from locole.kernels.factors import Batches, Factors, descend, label_products, project
+from locole.kernels.csr import Csr
+from locole.kernels.factors import Batches, Factors, descend, label_products, scan_labels
+from locole.kernels.product import NO_SCALES, add_dense_product
 from locole.kernels.topk import push_rows
 from locole.parallel.blocks import n_threads, slices, workers
 from locole.parameters import N_JOBS, PASSES, SEED, at_least
+from locole.regressors.storage import Weights, pack, unpack
 from locole.samples import Rows, Samples
 from locole.scoring.base import SKETCHED_ROWS, Codes, Contributions, LabelScorer, entries_of
 
@@ -29,6 +32,8 @@ _BATCH, _NEGATIVES = 64, 512
 _RATE, _SQUARES, _SIZE = 0.2, 1e-2, 0.1
 # Share of the first rate by which rows are learnt that come later.
 _LATER = 0.25
+# Rows for which labels' vectors are not unpacked for a product of matrices.
+_FEW_ROWS = 8
 # Labels scored at a time, and how many more than k are looked at in double precision.
 _BLOCK_LABELS, _SPARE = 4096, 8
 _EVERY_COLUMN = np.empty(0, dtype=np.int64)
@@ -64,7 +69,11 @@ class FactorScorer(LabelScorer):
     Attributes
     ----------
     feature_vectors_ : array of shape (n_features, 64 · n_blocks)
+        In one byte each, to be multiplied by ``feature_scales_`` (in float32 without these in files of
+        before).
     label_vectors_ : array of shape (n_classes, 64 · n_blocks)
+        Likewise, with ``label_scales_``.
+    feature_scales_, label_scales_ : arrays of shape (n_features,) and (n_classes,), or None
     feature_squares_, label_squares_ : arrays of shape (n_blocks, n_features) and (n_blocks, n_classes)
         AdaGrad's sums of squared slopes, for `partial_fit`.
 
@@ -87,7 +96,9 @@ class FactorScorer(LabelScorer):
     }
     _learnt: ClassVar = {
         "feature_vectors_": np.ndarray,
+        "feature_scales_": (np.ndarray, type(None)),
         "label_vectors_": np.ndarray,
+        "label_scales_": (np.ndarray, type(None)),
         "feature_squares_": np.ndarray,
         "label_squares_": np.ndarray,
     }
@@ -134,9 +145,10 @@ class FactorScorer(LabelScorer):
     def partial_fit(self, samples: Samples) -> Self:
         """Take steps with more samples, which may have more labels."""
         new = samples.n_classes - self.n_classes
-        labels = np.pad(self.label_vectors_, [(0, new), (0, 0)])
+        features, labels = map(unpack, (self._features, self._labels))
+        labels = np.pad(labels, [(0, new), (0, 0)])
         squares = np.pad(self.label_squares_, [(0, 0), (0, new)], constant_values=_SQUARES)
-        features, n_blocks = self.feature_vectors_, len(squares)
+        n_blocks = len(squares)
         starts = [
             Factors(*(np.array(arrays, order="C") for arrays in parts))
             for parts in zip(
@@ -144,10 +156,19 @@ class FactorScorer(LabelScorer):
                 self.feature_squares_, squares, strict=True,
             )
         ]  # fmt: skip
-        self._learn(samples, starts, np.array([_LATER * _RATE, 0]))
+        seen = float(self.label_squares_.sum())
+        seed = [self.random_state, samples.n_rows, int(seen * 1024)]
+        dither = np.random.default_rng(seed)
+        self._learn(samples, starts, np.array([_LATER * _RATE, 0]), dither=dither)
         return self
 
-    def _learn(self, samples: Samples, starts: list[Factors], rates: NDArray) -> None:
+    def _learn(
+        self,
+        samples: Samples,
+        starts: list[Factors],
+        rates: NDArray,
+        dither: np.random.Generator | None = None,
+    ) -> None:
         """Let every block of dimensions descend; ``rates`` are those at the ends of the epochs."""
         samples = samples.positive().labelled()
         X = sp.csr_array(samples.csr, dtype=np.float32)
@@ -165,55 +186,75 @@ class FactorScorer(LabelScorer):
         with workers(min(len(starts), n_threads(self.n_jobs))) as apply:
             learnt = list(apply(learn, list(range(len(starts)))))
         features, labels, feature_squares, label_squares = zip(*learnt, strict=True)
-        self.feature_vectors_, self.label_vectors_ = np.hstack(features), np.hstack(labels)
+        self.feature_vectors_, self.feature_scales_ = pack(np.hstack(features), "int8", dither)
+        self.label_vectors_, self.label_scales_ = pack(np.hstack(labels), "int8", dither)
         self.feature_squares_, self.label_squares_ = map(np.stack, (feature_squares, label_squares))
 
     # Score --------------------------------------------------------------------------------------
+
+    @property
+    def _features(self) -> Weights:
+        return Weights(self.feature_vectors_, _or_none(self.feature_scales_))
+
+    @property
+    def _labels(self) -> Weights:
+        return Weights(self.label_vectors_, _or_none(self.label_scales_))
 
     def points(self, rows: Rows) -> NDArray[np.float32]:
         """Sums of the features' vectors, shape (rows, 64 · n_blocks)."""
         return rows.once(self, lambda: self._points(rows.csr))
 
     def _points(self, X: sp.csr_array) -> NDArray[np.float32]:
-        out = np.empty((X.shape[0], self.feature_vectors_.shape[1]), dtype=np.float32)
-        data = X.data.astype(np.float32, copy=False)
-        every = np.arange(X.shape[0])
-        vectors = self.feature_vectors_.reshape(-1)
-        project(X.indptr, X.indices, data, every, vectors, out.shape[1], out.reshape(-1))
+        vectors, scales = self._features
+        out = np.zeros((X.shape[0], vectors.shape[1]), dtype=np.float32)
+        some = Csr(X.indptr, X.indices, X.data.astype(np.float32, copy=False))
+        every, width = np.arange(X.shape[0]), out.shape[1]
+        add_dense_product(some, every, vectors.ravel(), scales, width, 0, width, out.ravel())
         return out
 
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
         """Labels with the largest products, found by looking at all."""
-        points = self.points(rows)
         wanted = min(k + _SPARE, self.n_classes)
         scores = np.full((len(rows), wanted), -np.inf, dtype=np.float32)
         codes = np.full((len(rows), wanted), -1, dtype=np.int64)
         for part in slices(self.n_classes, _BLOCK_LABELS):
-            some = points @ self.label_vectors_[part].T
-            push_rows(some, part.start, _EVERY_COLUMN, scores, codes)
+            push_rows(self._rough(rows, part), part.start, _EVERY_COLUMN, scores, codes)
         exact = self.scores_at(rows, codes)
         best = np.lexsort((codes, -exact), axis=1)[:, :k]
         return np.take_along_axis(codes, best, 1), np.take_along_axis(exact, best, 1)
 
+    def _rough(self, rows: Rows, part: slice) -> NDArray[np.float32]:
+        """Products with the labels of a block, in single precision."""
+        points, (vectors, scales) = self.points(rows), self._labels
+        some = Weights(vectors[part], scales[part] if scales.size else scales)
+        if len(points) > _FEW_ROWS:
+            return points @ unpack(some).T
+        out = np.empty((len(points), len(some.numbers)), dtype=np.float32)
+        scan_labels(points.ravel(), some.numbers.ravel(), some.scales, out)
+        return out
+
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray[np.float64]:
         """Products with these labels."""
         out = np.empty(codes.shape)
-        label_products(self.points(rows), self.label_vectors_, codes, out)
+        label_products(self.points(rows), *self._labels, codes, out)
         return out
 
     def all_scores(self, rows: Rows) -> NDArray[np.float64]:
         """Products with all labels."""
-        points = self.points(rows).astype(np.float64)
+        points, (vectors, scales) = self.points(rows).astype(np.float64), self._labels
         parts = slices(self.n_classes, _BLOCK_LABELS)
-        return np.hstack([points @ self.label_vectors_[part].T for part in parts])
+        found = np.hstack([points @ vectors[part].T for part in parts])
+        return found * scales if scales.size else found
 
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
         """Products of each feature's vector with those of the labels."""
-        X, vectors = rows.csr, self.feature_vectors_
+        X, (vectors, scales) = rows.csr, self._features
         found = np.empty((X.nnz, codes.shape[1]))
         for i, part in enumerate(entries_of(X)):
-            labels = self.label_vectors_[codes[i]].astype(np.float64)
-            found[part] = X.data[part, None] * (vectors[X.indices[part]] @ labels.T)
+            features = X.indices[part]
+            values = X.data[part] * scales[features] if scales.size else X.data[part]
+            labels = _some(self._labels, codes[i]).astype(np.float64)
+            found[part] = values[:, None] * (vectors[features] @ labels.T)
         return Contributions(found, {})
 
     # Save ---------------------------------------------------------------------------------------
@@ -221,7 +262,8 @@ class FactorScorer(LabelScorer):
     def _check_learnt(self) -> None:
         features, labels = self.feature_vectors_, self.label_vectors_
         squares = self.feature_squares_, self.label_squares_
-        if not all(_are_finite(array) for array in (features, labels, *squares)):
+        is_stored = _are_stored(self._features) and _are_stored(self._labels)
+        if not (is_stored and all(_are_finite(array) for array in squares)):
             raise ModelFileError("its factors are not numbers")
         fits = (
             features.shape[1] == labels.shape[1] == self.n_blocks * _BLOCK_DIM
@@ -260,6 +302,24 @@ def _batches(
         rng.integers(samples.n_classes, size=(n_batches, n_negatives)),
         np.linspace(first, last, n_batches, endpoint=False, dtype=np.float32),
     )
+
+
+def _or_none(scales: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    return NO_SCALES if scales is None else scales
+
+
+def _some(vectors: Weights, codes: NDArray[np.int64]) -> NDArray[np.float32]:
+    numbers, scales = vectors
+    return unpack(Weights(numbers[codes], scales[codes] if scales.size else scales))
+
+
+def _are_stored(vectors: Weights) -> bool:
+    """Whether vectors are of bytes with a scale for each, or of finite numbers without."""
+    numbers, scales = vectors
+    if numbers.dtype != np.int8:
+        return scales.size == 0 and _are_finite(numbers)
+    is_flat = scales.dtype == np.float32 and scales.shape == numbers.shape[:1]
+    return bool(numbers.ndim == 2 and is_flat and np.isfinite(scales).all())
 
 
 def _are_finite(array: NDArray) -> bool:

@@ -15,6 +15,7 @@ from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.factors import label_products
+from locole.kernels.product import NO_SCALES
 from locole.kernels.topk import push_rows
 from locole.parallel.blocks import map_blocks, slices
 from locole.parallel.memory import available_bytes
@@ -287,7 +288,7 @@ class PrototypeScorer(LabelScorer):
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray[np.float64]:
         """Products with these labels."""
         out = np.empty(codes.shape)
-        label_products(self.points(rows), self.vectors_, codes, out)
+        label_products(self.points(rows), self.vectors_, NO_SCALES, codes, out)
         return out
 
     def all_scores(self, rows: Rows) -> NDArray[np.float64]:

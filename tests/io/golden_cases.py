@@ -435,3 +435,7 @@ CASES: dict[str, Case] = {
         phrases,
     ),
 }
+
+#: Cases of the default model since it keeps its weights in bytes; those of before are still read.
+IN_BYTES = ("default", "default_factors", "default_signed", "default_grown", "default_texts")
+CASES |= {f"{name}_bytes": CASES[name] for name in IN_BYTES}

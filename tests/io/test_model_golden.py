@@ -50,6 +50,14 @@ OTHER_PARTS = {
 RETIRED = {"softmax_options"}
 # Before the softmax learnt later rows at a rate for each feature.
 RETIRED |= {"softmax_grown", "default_softmax_profiles"}
+# Before the default model kept its weights in bytes.
+RETIRED |= {
+    f"default{part}"
+    for part in (
+        "", "_elastic_net_profiles", "_many_labels", "_nearest_chosen", "_one_hot", "_signed",
+        "_weighted", "_grown", "_texts", "_factors", "_paired",
+    )
+}  # fmt: skip
 REFITTED = [
     (number, name)
     for number, name in EVERY
