@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 
 
 def tibkat_gnd(folder: Path) -> Rows:
-    """Titles and abstracts as TF-IDF of words and pairs of words; test rows with a known label."""
+    """Titles and abstracts as TF-IDF of words and pairs of words; test rows by their known labels."""
     from locole.text import TextFeatures
 
     parts = [_read(folder / "tibkat_gnd" / f"{part}.tsv.xz") for part in ("train", "test")]
@@ -61,11 +61,8 @@ def tibkat_gnd(folder: Path) -> Rows:
     features = TextFeatures("word", min_df=2)
     X_train = features.fit_transform(train_texts)
     X_test = features.transform([test_texts[i] for i in kept])
-    # Labels that are never seen are labels that are always missed: they count for recall.
-    for label in (label for i in kept for label in test_sets[i]):
-        number.setdefault(label, len(number))
-    Y_test = _indicator([test_sets[i] for i in kept], number)
-    return Rows(X_train, _indicator(train_sets, number)[:, : len(names)], X_test, Y_test)
+    known = [[label for label in test_sets[i] if label in number] for i in kept]
+    return Rows(X_train, _indicator(train_sets, number), X_test, _indicator(known, number))
 
 
 def _read(path: Path) -> tuple[list[list[str]], list[str]]:

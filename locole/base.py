@@ -263,7 +263,8 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
         min_proba : float, optional
-            Answers with a smaller probability are held back.
+            Answers with a smaller probability are held back. Of several labels those that have it are
+            answered, in place of the fitted threshold; rows may then have none.
         max_error : float, optional
             Instead, the largest share of wrong answers among those that are given; see `threshold`.
         reject_label : object
@@ -277,23 +278,29 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
             unless `fit` was given a dense one. Every row has at least one label; how many more is
             decided as `locole.calibration.Marginals` says.
         """
-        if min_proba is not None or max_error is not None:
-            least = self._least_proba(min_proba, max_error)
+        asked = min_proba is not None or max_error is not None
+        least = self._least_proba(min_proba, max_error) if asked else None
+        if self.multilabel_ is not None:
+            return self._predict_sets(X, least)
+        if least is not None:
             labels, proba = self.predict_topk(X, k=1, proba=True)
             return with_rejected(labels[:, 0], proba[:, 0] >= least, reject_label)
-        if self.multilabel_ is None:
-            return self.predict_topk(X, k=1)[0][:, 0]
-        return self._predict_sets(X)
+        return self.predict_topk(X, k=1)[0][:, 0]
 
     @of_one_moment
-    def _predict_sets(self, X: Any) -> Any:
+    def _predict_sets(self, X: Any, least: float | None) -> Any:
         check_is_fitted(self)
         marginals, n_classes = self.marginals_, self.classes_.size
         assert marginals is not None
 
         def chosen(rows: Rows) -> sp.csr_array:
-            codes, scores = self._best(rows, min(marginals.n_candidates_, n_classes))
-            row, place = np.nonzero(marginals.chosen(scores))
+            k = min(marginals.n_candidates_, n_classes)
+            if least is None:
+                codes, scores = self._best(rows, k)
+                row, place = np.nonzero(marginals.chosen(scores))
+            else:
+                codes, proba = self._best_proba(rows, k)
+                row, place = np.nonzero(proba >= least)
             ones, shape = np.ones(row.size, dtype=np.int64), (len(rows), n_classes)
             return sp.csr_array((ones, (row, codes[row, place])), shape=shape)
 

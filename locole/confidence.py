@@ -64,15 +64,17 @@ class ConfidentAnswers:
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of all labels, shape (rows, n_classes), which sum to one in each row.
 
-        With many labels prefer ``predict_topk(proba=True)``, which makes no array of this size.
+        Of several labels for each row, the probability that the row has each of them. With many labels
+        prefer ``predict_topk(proba=True)``, which makes no array of this size.
         """
-        calibration, n_classes = self._calibration(), self.classes_.size
+        check_is_fitted(self)
+        n_classes = self.classes_.size
         _check_room(_num_samples(X), n_classes)
 
         def block(rows: Rows) -> NDArray[np.float64]:
-            codes, scores = self._best(rows, n_classes)
-            out = np.empty(scores.shape)
-            np.put_along_axis(out, codes, np.exp(calibration.log_proba(scores)), 1)
+            codes, proba = self._best_proba(rows, n_classes)
+            out = np.empty(proba.shape)
+            np.put_along_axis(out, codes, proba, 1)
             return out
 
         return np.concatenate(self._map_rows(X, block))

@@ -361,6 +361,29 @@ def test_marginals_are_the_optimum_of_their_likelihood():
         assert fixed.mean() <= f1.mean() + 1e-9
 
 
+def test_probabilities_of_labels(model):
+    labels, proba = model.predict_topk(TEST, k=40, proba=True)
+    everything = model.predict_proba(TEST)
+    assert_same_bits(np.take_along_axis(everything, labels, axis=1), proba)
+    assert (np.diff(proba, axis=1) <= 1e-12).all()
+    assert proba.min() >= 0
+    assert proba.max() <= 1
+    assert everything.sum() == pytest.approx(indicator(TEST_SETS, 40).sum(), rel=0.1)
+
+
+def test_a_threshold_of_ones_own(model):
+    found = model.predict(TEST, min_proba=0.3)
+    inside = np.zeros_like(found)
+    labels, proba = model.predict_topk(TEST, k=32, proba=True)
+    np.put_along_axis(inside, labels, (proba >= 0.3).astype(int), axis=1)
+    assert np.array_equal(found, inside)
+    with pytest.raises(LocoleError, match="rows have several labels"):
+        model.predict(TEST, max_error=0.1)
+    few = LocoleClassifier(regressor="elastic_net").fit(X[:30], Y[:30])
+    with pytest.raises(LocoleError, match="no validation rows"):
+        few.predict_proba(TEST)
+
+
 def test_damaged_marginals_are_refused():
     state = Marginals.guess(2.0, 40)._state()
     for name, value in [("coef", np.zeros(3)), ("threshold", 2.0), ("n_answers", 0),
