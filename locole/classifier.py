@@ -57,7 +57,9 @@ class LocoleClassifier(LabelClassifier):
         kind, also a Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, label
         profiles if X has no negative entries, and low-rank factors. Their weights are fitted by maximum
         likelihood on up to 2,000 validation rows, which they learn afterwards; ``choice_`` says what
-        came out. With fewer than 1,000 rows or 257 features it is the elastic net alone.
+        came out. With fewer than 1,000 rows or 257 features it is the elastic net alone. Dense rows, 32
+        to 8,192 numbers of either sign such as sentence embeddings, get prototypes of labels instead
+        (`locole.scoring.PrototypeScorer`).
     decoder : str or Decoder
         ``"auto"`` picks the fastest exact one; see `locole.decoders.decode`.
     random_state : int, RandomState instance or None
@@ -196,8 +198,9 @@ class LocoleClassifier(LabelClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features; for a regressor of your own whatever it takes.
+        X : array or sparse matrix of shape (n_samples, n_features), or PairedRows
+            Features; `locole.dense_rows.PairedRows` are sparse and dense ones of the same rows. For a
+            regressor of your own whatever it takes.
         y : array of shape (n_samples,)
             Labels of any kind that can be sorted. Several for a row: an indicator of shape (n_samples,
             n_labels), sparse or not, with ones at the labels of a row, or a sequence of collections of

@@ -34,8 +34,8 @@ from locole.scoring.whitening import (
 
 __all__ = ["PrototypeScorer"]
 
-# Ridges that are tried, and rows at most, of labels drawn at random, that they are tried with.
-_RIDGES, _RIDGE_ROWS = (0.03, 0.3, 3.0, None), 10_000
+# Ridges that are tried; rows at most, of labels drawn at random, and passes that they are tried with.
+_RIDGES, _RIDGE_ROWS, _RIDGE_EPOCHS = (0.03, 0.3, 3.0, None), 10_000, 4
 # First rate of the refinement, and the share of it by which rows are learnt that come later.
 _RATE, _LATER = 1.5, 0.25
 # Rows by which the scale is chosen: as many as give so many scores, and at most so many.
@@ -125,7 +125,7 @@ class PrototypeScorer(LabelScorer):
         self,
         *,
         ridge: float | Literal["auto"] | None = "auto",
-        epochs: int = 4,
+        epochs: int = 8,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -198,7 +198,8 @@ class PrototypeScorer(LabelScorer):
 
     def _trial(self, ridge: float | None, train: Samples, test: Samples) -> float:
         """Mean loss of test rows by a scorer with this ridge."""
-        scorer = clone(self).set_params(ridge=ridge).fit(train)
+        epochs = min(self.epochs, _RIDGE_EPOCHS)
+        scorer = clone(self).set_params(ridge=ridge, epochs=epochs).fit(train)
         scores = scorer.all_scores(Rows(test.dense[:]))
         losses = logsumexp(scores, axis=1) - scores[np.arange(test.n_rows), test.codes]
         return float(np.average(losses, weights=test.weight))

@@ -18,6 +18,9 @@ __all__ = ["SCALES", "Whitening", "label_sums", "leave_one_out", "mean_loss_at",
 
 # Rows looked at in one go.
 _ROWS = 4096
+# Variance within labels, all numbers together, below which there is nothing but rounding errors; rows
+# have length 1.
+_LEAST = 1e-3
 #: Scales of cosines that are tried: the best one differs by data, but not by much.
 SCALES = 2.0 ** np.arange(2, 7.5, 0.5)
 
@@ -122,30 +125,29 @@ def _mean(rows: DenseRows, weights: NDArray) -> NDArray[np.float32]:
 def _scatter(
     rows: DenseRows, codes: NDArray, weights: NDArray, mean: NDArray, n_jobs: int | None
 ) -> NDArray[np.float64]:
-    """Covariance within labels: squares of all rows less those of the labels' means."""
-    n_classes = int(codes.max()) + 1
-    sums = np.zeros((n_classes, rows.shape[1]), dtype=np.float32)
+    """Covariance within labels: squares of the rows less their labels' means."""
+    by_label = np.bincount(codes, weights)
+    means = np.zeros((by_label.size, rows.shape[1]), dtype=np.float32)
+    for part in _blocks(rows):
+        share = (weights[part] / by_label[codes[part]]).astype(np.float32)
+        np.add.at(means, codes[part], share[:, None] * (unit(rows[part]) - mean))
 
-    def squares(part: slice) -> tuple[slice, NDArray, NDArray]:
-        X = (unit(rows[part]) - mean) * np.sqrt(weights[part], dtype=np.float32)[:, None]
-        return part, X, X.T @ X
+    def squares(part: slice) -> NDArray[np.float32]:
+        X = unit(rows[part]) - mean - means[codes[part]]
+        X *= np.sqrt(weights[part], dtype=np.float32)[:, None]
+        return X.T @ X
 
     total = np.zeros((rows.shape[1],) * 2)
     with workers(n_jobs) as apply:
-        for part, X, square in apply(squares, list(_blocks(rows))):
+        for square in apply(squares, list(_blocks(rows))):
             total += square
-            np.add.at(sums, codes[part], X * np.sqrt(weights[part], dtype=np.float32)[:, None])
-    by_label = np.bincount(codes, weights, minlength=n_classes)
-    seen = by_label > 0
-    means = sums[seen] / np.sqrt(by_label[seen], dtype=np.float32)[:, None]
-    freedom = max(1.0, weights.sum() - float(np.count_nonzero(seen)))
-    return (total - (means.T @ means).astype(np.float64)) / freedom
+    return total / max(1.0, weights.sum() - float(np.count_nonzero(by_label)))
 
 
 def _root(scatter: NDArray[np.float64], ridge: float) -> NDArray[np.float32]:
     """A with A Aᵀ = (scatter + ridge · mean variance)⁻¹."""
     size = len(scatter)
-    variance = max(float(np.trace(scatter)) / size, float(np.finfo(np.float32).eps))
+    variance = max(float(np.trace(scatter)), _LEAST) / size
     regular = scatter + ridge * variance * np.eye(size)
     factor = cholesky(regular, lower=True)
     inverse = solve_triangular(factor, np.eye(size), lower=True)

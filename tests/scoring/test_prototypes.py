@@ -262,3 +262,14 @@ def test_one_label_each_in_either_form():
     one = PrototypeScorer().fit(Samples(X, CODES, 40))
     other = PrototypeScorer().fit(Samples(X, CODES, 40, starts=np.arange(601)))
     assert_same_bits(one.vectors_, other.vectors_)
+
+
+def test_labels_with_one_row_each():
+    """Nothing varies within labels, but for rounding errors."""
+    rows, _ = rows_of(300, 40, seed=5)
+    codes = np.arange(300)
+    codes[-1] = 0
+    for ridge in (0.03, "auto"):
+        scorer = PrototypeScorer(ridge=ridge).fit(Samples(rows, codes, 299))
+        assert np.isfinite(scorer.vectors_).all()
+        assert accuracy(scorer, rows[1:-1], codes[1:-1]) > 0.9
