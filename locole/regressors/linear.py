@@ -146,7 +146,14 @@ class LinearRegressor(TargetRegressor):
     def predict(self, X: Any) -> NDArray:
         """Return ``X @ coef_.T + intercept_``."""
         check_is_fitted(self)
-        X = checked_rows(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self._points(checked_rows(self, X, dtype=[np.float64, np.float32], reset=False))
+
+    def predict_checked(self, X: Any) -> NDArray:
+        """Return ``X @ coef_.T + intercept_`` for rows that have been checked."""
+        # The message about features is predict's.
+        return self._points(X) if X.shape[1] == self._weights.shape[0] else self.predict(X)
+
+    def _points(self, X: Any) -> NDArray:
         W = self._weights
         out = np.empty((X.shape[0], W.shape[1]), dtype=self._constant.dtype)
         out[:] = self._constant

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.postings import gather_evidence, scan_postings, tune_features
-from locole.kernels.simd import WIDTH
+from locole.kernels.simd import padded_width
 from locole.parallel.blocks import map_blocks, slices
 from locole.parallel.progress import track
 from locole.parameters import N_JOBS, SEED, SWITCH, VERBOSE
@@ -34,14 +35,58 @@ _COMMON = 512
 _BLOCK_ROWS = 4096
 
 
-class _LogOdds(NamedTuple):
-    """Weights in the order of ``sums_.data``; of features that many labels have also as full rows."""
+class _LogOdds:
+    """Weights of all (feature, label) pairs in the order of ``sums_.data``, made feature by feature.
 
-    weights: NDArray[np.float32]
-    full: NDArray[np.int64]
-    table: NDArray[np.float32]
-    width: int
-    labels: NDArray[np.int64]
+    Features that many labels have are kept as full rows of ``table`` too. What a row needs is made when
+    it is first asked for, so that the first answer of a model does not wait for the others.
+    """
+
+    def __init__(
+        self, sums: sp.csr_array, totals: tuple[NDArray, NDArray], beta: NDArray[np.float32]
+    ) -> None:
+        by_label, by_feature = totals
+        with np.errstate(divide="ignore", invalid="ignore"):  # of what no row has
+            self._scale, self._share = by_label.sum() / by_feature, 1 / by_label
+        self._sums, self._beta = sums, beta
+        lengths, n_classes = np.diff(sums.indptr), sums.shape[1]
+        self.width = padded_width(n_classes)
+        common = np.flatnonzero(lengths * _FULL > n_classes)
+        self.full = np.full(sums.shape[0], -1, dtype=np.int64)
+        self.full[common] = np.arange(common.size)
+        self._table = np.zeros((common.size, self.width), dtype=np.float32)
+        self.weights = np.empty(sums.nnz, dtype=np.float32)
+        # Places past the last label are no labels.
+        self.labels = np.arange(self.width)
+        self.labels[n_classes:] = -1
+        self._is_made = np.zeros(sums.shape[0], dtype=bool)
+        self._lock = threading.Lock()
+
+    @property
+    def table(self) -> NDArray[np.float32]:
+        """Full rows, one behind the other."""
+        return self._table.reshape(-1)
+
+    def make(self, features: NDArray) -> None:
+        """Make the weights of these features, if they are not there yet."""
+        missing = features[~self._is_made[features]]
+        if missing.size:
+            with self._lock:
+                self._make(np.unique(missing))
+
+    def _make(self, features: NDArray) -> None:
+        S, counts = self._sums, np.diff(self._sums.indptr)[features]
+        ends = np.cumsum(counts)
+        places = np.arange(ends[-1]) + np.repeat(S.indptr[features] - (ends - counts), counts)
+        weights = S.data[places] * self._share[S.indices[places]]
+        weights *= np.repeat(self._scale[features], counts)
+        np.log1p(weights, out=weights)
+        weights *= np.repeat(self._beta[features], counts)
+        self.weights[places] = weights
+        is_full = np.repeat(self.full[features], counts)
+        at = is_full >= 0
+        self._table[is_full[at], S.indices[places[at]]] = weights[at]
+        self._is_made[features] = True
 
 
 def suit_profiles(X: Any) -> bool:
@@ -91,6 +136,8 @@ class ProfileScorer(LabelScorer):
     ----------
     sums_ : CSR array of shape (n_features, n_classes)
         Sum of each feature over the rows of each label.
+    label_totals_, feature_totals_ : arrays of shape (n_classes,) and (n_features,)
+        Sums over the features of each label and over the labels of each feature.
     feature_weights_ : array of shape (n_features,)
         β.
 
@@ -110,7 +157,12 @@ class ProfileScorer(LabelScorer):
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
-    _learnt: ClassVar = {"sums_": sp.csr_array, "feature_weights_": np.ndarray}
+    _learnt: ClassVar = {
+        "sums_": sp.csr_array,
+        "label_totals_": (np.ndarray, type(None)),
+        "feature_totals_": (np.ndarray, type(None)),
+        "feature_weights_": np.ndarray,
+    }
     #: The same profiles with all features alike, until the two are weighed.
     _plain: Self | None = None
 
@@ -176,6 +228,7 @@ class ProfileScorer(LabelScorer):
         if self.sums_.nnz <= np.iinfo(np.int32).max:
             # Scans read little but these.
             self.sums_.indices = self.sums_.indices.astype(np.int32)
+        self._add_up()
         self.__dict__.pop("_odds", None)
 
     def _tune(self, samples: Samples) -> None:
@@ -232,6 +285,7 @@ class ProfileScorer(LabelScorer):
         scores = np.full((n_rows, k), -np.inf, dtype=np.float32)
         codes = np.zeros((n_rows, k), dtype=np.int64)
         odds = self._log_odds()
+        odds.make(X.indices)
         scan_postings(
             X.indptr, X.indices, X.data.astype(np.float32, copy=False), self.sums_.indptr,
             self.sums_.indices, odds.weights, odds.full, odds.table,
@@ -242,7 +296,9 @@ class ProfileScorer(LabelScorer):
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
         """Log-odds of each feature, times its entry in the row."""
         X, S = rows.csr, self.sums_
-        odds = sp.csr_array((self._log_odds().weights, S.indices, S.indptr), shape=S.shape)
+        made = self._log_odds()
+        made.make(rows.csr.indices)
+        odds = sp.csr_array((made.weights, S.indices, S.indptr), shape=S.shape)
         found = np.empty((X.nnz, codes.shape[1]))
         for i, part in enumerate(entries_of(X)):
             said = odds[X.indices[part]].tocsc()[:, codes[i]].toarray()
@@ -280,35 +336,20 @@ class ProfileScorer(LabelScorer):
         """Return the weights in the form that scans want, made when they are first needed."""
         odds = self.__dict__.get("_odds")
         if odds is None:
-            odds = self.__dict__["_odds"] = self._make_log_odds()
+            odds = _LogOdds(self.sums_, self._totals(), self.feature_weights_)
+            self.__dict__["_odds"] = odds
         return odds
-
-    def _make_log_odds(self) -> _LogOdds:
-        S = self.sums_
-        by_label, by_feature = self._totals()
-        lengths = np.diff(S.indptr)
-        with np.errstate(divide="ignore", invalid="ignore"):  # no features: 0 / 0
-            scale, share = by_label.sum() / by_feature, 1 / by_label
-        weights = S.data * share[S.indices]
-        weights *= np.repeat(scale, lengths)
-        np.log1p(weights, out=weights)
-        weights *= np.repeat(self.feature_weights_, lengths)
-        n_classes = S.shape[1]
-        width = -(-n_classes // WIDTH) * WIDTH
-        common = np.flatnonzero(lengths * _FULL > n_classes)
-        full = np.full(S.shape[0], -1, dtype=np.int64)
-        full[common] = np.arange(common.size)
-        table = np.zeros((common.size, width), dtype=np.float32)
-        table[:, :n_classes] = _full_rows(S, weights, common)
-        # Places past the last label are no labels.
-        labels = np.arange(width)
-        labels[n_classes:] = -1
-        return _LogOdds(weights, full, table.reshape(-1), width, labels)
 
     def _totals(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Sums over the features of each label and over the labels of each feature."""
+        if self.label_totals_ is None or self.feature_totals_ is None:  # in files of before
+            self._add_up()
+        return self.label_totals_, self.feature_totals_
+
+    def _add_up(self) -> None:
         by_label, by_feature = (self.sums_.sum(axis=axis, dtype=np.float64) for axis in (0, 1))
-        return by_label.astype(np.float32), by_feature.astype(np.float32)
+        self.label_totals_ = by_label.astype(np.float32)
+        self.feature_totals_ = by_feature.astype(np.float32)
 
     def __getstate__(self) -> Any:
         return {k: v for k, v in super().__getstate__().items() if k not in ("_odds", "_plain")}
@@ -322,6 +363,15 @@ class ProfileScorer(LabelScorer):
             raise ModelFileError("its label profiles lack the weights of features")
         if not (np.isfinite(tuned).all() and (tuned >= 0).all()):
             raise ModelFileError("its label profiles have impossible weights of features")
+        every = (self.feature_totals_, self.label_totals_)
+        for totals, n in zip(every, self.sums_.shape, strict=True):
+            if totals is not None and not _are_sums(totals, n):
+                raise ModelFileError("its label profiles have impossible totals")
+
+
+def _are_sums(totals: NDArray, size: int) -> bool:
+    is_flat = totals.dtype == np.float32 and totals.shape == (size,)
+    return bool(is_flat and np.isfinite(totals).all() and (totals >= 0).all())
 
 
 class _Evidence:
@@ -333,6 +383,7 @@ class _Evidence:
         self._X, self._codes, self._weight = X, codes, weight
         self._sums = S = profiles.sums_
         self._odds = odds = profiles._log_odds()
+        odds.make(np.arange(S.shape[0]))
         self._totals = profiles._totals()
         common = np.flatnonzero(odds.full >= 0)
         self._full = [

@@ -304,7 +304,7 @@ class VectorScorer(LabelScorer):
         """What one regressor says."""
         regressor, found = self.regressors_[name], np.zeros((X.nnz, codes.shape[1]))
         if not isinstance(regressor, LinearRegressor):
-            Z = regressor.predict(weigh_features(rows.plain, self.feature_weights_))
+            Z = regressor.predict_checked(weigh_features(rows.plain, self.feature_weights_))
             return Contributions(found, {name: _products(self.embedding_, Z, codes)})
         for i, part in enumerate(entries_of(X)):
             G = self.embedding_.real_rows(codes[i]).astype(np.float64)
@@ -336,7 +336,7 @@ class VectorScorer(LabelScorer):
         total: Any = None
         for regressor, weight in zip(self.regressors_.values(), self.weights_, strict=True):
             if weight != 0:
-                Z = regressor.predict(X)
+                Z = regressor.predict_checked(X)
                 if weight != 1:
                     Z *= Z.dtype.type(weight)
                 total = Z if total is None else total + Z
@@ -381,7 +381,7 @@ class VectorScorer(LabelScorer):
 
         def points() -> list[NDArray]:
             X = weigh_features(rows.plain, self.feature_weights_)
-            return [regressor.predict(X) for regressor in self.regressors_.values()]
+            return [regressor.predict_checked(X) for regressor in self.regressors_.values()]
 
         return rows.once(self, points, "each")
 

@@ -327,3 +327,34 @@ def test_files_with_impossible_sums_are_refused(bad, tmp_path):
     write_model(tmp_path / "m", scorer)
     with pytest.raises(ModelFileError, match="not sums of features"):
         read_model(tmp_path / "m")
+
+
+def test_weights_are_made_when_a_row_asks_for_them():
+    """A model that has answered a few rows answers others as one that made all weights at once."""
+    scorer = ProfileScorer(tune=False).fit(Samples(X_WORDS, Y_WORDS, Y_WORDS.max() + 1))
+    whole = copy.copy(scorer)
+    expected = whole.candidates(Rows(X_WORDS), 3)
+    made = []
+    for i in range(0, 200, 10):
+        codes, scores = scorer.candidates(Rows(X_WORDS[i : i + 1]), 3)
+        assert_same_bits(codes, expected[0][i : i + 1])
+        assert_same_bits(scores, expected[1][i : i + 1])
+        made.append(int(scorer._log_odds()._is_made.sum()))
+    assert made == sorted(made)
+    assert made[0] == np.unique(X_WORDS[:1].indices).size < made[-1]
+
+
+@pytest.mark.parametrize("name", ["label_totals_", "feature_totals_"])
+def test_totals_that_lie_are_refused_and_may_be_missing(name, tmp_path):
+    scorer = ProfileScorer(tune=False).fit(Samples(X_WORDS, Y_WORDS, Y_WORDS.max() + 1))
+    before = scorer.candidates(Rows(X_WORDS), 3)
+    right = getattr(scorer, name)
+    for value in (right[1:], right.astype(np.float64), np.full_like(right, np.nan), -right - 1):
+        setattr(scorer, name, value)
+        write_model(tmp_path / "m", scorer)
+        with pytest.raises(ModelFileError, match="impossible totals"):
+            read_model(tmp_path / "m")
+    setattr(scorer, name, None)
+    write_model(tmp_path / "m", scorer)
+    after = read_model(tmp_path / "m").candidates(Rows(X_WORDS), 3)
+    assert_same_bits(after[1], before[1])
