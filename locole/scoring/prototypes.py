@@ -22,7 +22,7 @@ from locole.parallel.memory import available_bytes
 from locole.parameters import N_JOBS, POSITIVE, SEED, at_least, one_of
 from locole.samples import Rows, Samples, spare_rows
 from locole.scoring import label_descent
-from locole.scoring.base import Codes, LabelScorer
+from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
 from locole.scoring.whitening import (
     SCALES,
     Whitening,
@@ -297,6 +297,30 @@ class PrototypeScorer(LabelScorer):
         points = self.points(rows).astype(np.float64)
         parts = slices(self.n_classes, _BLOCK_LABELS)
         return np.hstack([points @ self.vectors_[part].T for part in parts])
+
+    def explain(self, rows: Rows, codes: Codes) -> Contributions:
+        """What each number of a row adds; what centring takes off stands for itself.
+
+        Beside sparse features, which others explain, the numbers of an encoder mean nothing to anybody:
+        the score is one contribution.
+        """
+        if self.is_beside_:
+            return super().explain(rows, codes)
+        X, mean = rows.csr, self.mean_.astype(np.float64)
+        shifted = unit(rows.dense) - self.mean_
+        turned = shifted if self.whitening_ is None else shifted @ self.whitening_
+        lengths = np.linalg.norm(turned.astype(np.float64), axis=1)
+        sizes = np.linalg.norm(rows.dense.astype(np.float64), axis=1)
+        found, rest = np.zeros((X.nnz, codes.shape[1])), np.zeros(codes.shape)
+        for i, part in enumerate(entries_of(X)):
+            if sizes[i] == 0 or lengths[i] == 0:
+                continue
+            labels = self.vectors_[codes[i]].astype(np.float64) / lengths[i]
+            if self.whitening_ is not None:
+                labels = labels @ self.whitening_.T
+            found[part] = X.data[part, None] / sizes[i] * labels[:, X.indices[part]].T
+            rest[i] = -(labels @ mean)
+        return Contributions(found, {self.name: rest})
 
     # Save ---------------------------------------------------------------------------------------
 
