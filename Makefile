@@ -14,7 +14,7 @@ LOWEST := .venv-lowest
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-linear bench-mlp bench-models bench-multilabel bench-read bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts demo plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -81,6 +81,12 @@ bench-storage: setup  ## accuracy of weights in fewer bits on the data sets in $
 
 bench-read: setup  ## reading LIBSVM files against scikit-learn; saves benchmarks/records/read.json
 	$(BIN)/python benchmarks/bench_read.py --data $(DATA)
+
+bench-latency: setup  ## one row at a time at 10^4 and 10^5 labels; saves benchmarks/records/latency.json
+	$(ONE_THREAD) $(BIN)/python benchmarks/bench_scale.py latency $(ARGS)
+
+bench-scale: setup  ## time and memory as data grow, up to 10^6 labels; saves benchmarks/records/scale.json
+	$(ONE_THREAD) $(BIN)/python benchmarks/bench_scale.py scale $(ARGS)
 
 bench-models: setup  ## a model of a gigabyte: save, load, first answer; saves benchmarks/records/models.json
 	$(BIN)/python benchmarks/bench_models.py
