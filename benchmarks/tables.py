@@ -491,6 +491,29 @@ def growing(record: dict[str, Any]) -> str:
     )
 
 
+def dense(record: dict[str, Any]) -> str:
+    """Systems on dense rows."""
+    head = ["set, system", "@1 %", "@5 %", "train s", "train CPU s", "predict CPU s", "peak MB"]
+    body = []
+    for r in record["runs"]:
+        name = f"{r['set']}: {r['label']}"
+        if r["status"] != "done":
+            body.append([name, r["status"].split(":")[0], *["–"] * 5])
+            continue
+        body.append(
+            [
+                name,
+                _percent(r["accuracy_1"]),
+                _percent(r["accuracy_5"]),
+                f"{r['train_wall_s']:.1f}",
+                f"{r['train_cpu_s']:.1f}",
+                f"{r['predict_cpu_s']:.1f}",
+                f"{r['memory_peak_bytes'] / 1e6:,.0f}",
+            ]
+        )
+    return markdown(head, body)
+
+
 def of_report(name: str) -> Callable[[dict[str, Any]], str]:
     """Return the function that makes a table of the report from the records of its experiment."""
     return lambda record: markdown_tables(record["runs"])[name]
@@ -521,6 +544,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "softmax": ("softmax.json", softmax),
     "study_dims": ("study.json", study_dims),
     "study_families": ("study.json", study_families),
+    "dense": ("dense.json", dense),
     "growing": ("experiments/dimension.jsonl", growing),
     "overview": ("experiments/table2.jsonl", of_report("overview")),
     **{
