@@ -13,13 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, validate_data
 
 from locole.atomic import of_one_moment
 from locole.calibration import Marginals, Threshold
@@ -35,10 +29,20 @@ from locole.labels import (
     codes_of,
     extended,
     label_sets,
+    many_labels_are_fine,
 )
 from locole.metrics import accuracy
 from locole.parallel.blocks import map_blocks, n_threads
-from locole.samples import Rows, Samples, check_dense, check_scale, checked_rows, take, tidy
+from locole.samples import (
+    Rows,
+    Samples,
+    check_dense,
+    check_scale,
+    checked_rows,
+    checked_weight,
+    take,
+    tidy,
+)
 
 __all__ = ["LabelClassifier"]
 
@@ -128,7 +132,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         X, y = self._training_rows(X, y, sets, reset=not more)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            weight = checked_weight(sample_weight, X)
         for known in ([] if classes is None else [classes]) + ([self.classes_] if more else []):
             y = as_type_of(np.asarray(known), y)
         wanted = y if classes is None else np.append(classes, y)
@@ -218,9 +222,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
             X, y = validate_data(self, X, y, **rules)
         if not self._takes_any_rows:
             check_scale(X, alone=reset)
-        with warnings.catch_warnings():
-            # Many labels with one row each are what these classifiers are for.
-            warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        with many_labels_are_fine():
             check_classification_targets(y)
         return _joined(tidy(X), beside), np.asarray(y)
 
@@ -307,6 +309,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         found = sp.csr_array(sp.vstack(self._map_rows(X, chosen), format="csr"))
         return found.toarray() if self.multilabel_ == "dense" else found
 
+    @many_labels_are_fine()
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of the rows whose label, or set of labels, is predicted.
 

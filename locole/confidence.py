@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from locole.atomic import all_or_nothing, of_one_moment
 from locole.calibration import MIN_ROWS, SHORT_LIST, Calibration, Marginals, Threshold, in_sets
@@ -17,7 +17,7 @@ from locole.explanations import Explanations, explanations
 from locole.labels import as_type_of, check_labels, codes_of
 from locole.parallel.memory import available_bytes
 from locole.parameters import PROPORTION, SWITCH, check_values, one_of
-from locole.samples import Rows, Samples, take
+from locole.samples import Rows, Samples, checked_weight, take
 from locole.scoring.base import Codes, Contributions, ValidationScores
 
 __all__ = ["ConfidentAnswers", "with_rejected"]
@@ -234,7 +234,7 @@ class ConfidentAnswers:
             raise LocoleError(f"X has {_num_samples(X)} rows but y has {codes.size} labels.")
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            weight = checked_weight(sample_weight, X)
         counts = np.zeros(self.classes_.size, dtype=np.int64)
         if self.calibration_ is not None:
             counts = self.calibration_.counts_

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +20,7 @@ __all__ = [
     "codes_of",
     "extended",
     "label_sets",
+    "many_labels_are_fine",
     "weights_from_arrays",
     "weights_to_arrays",
 ]
@@ -115,6 +119,14 @@ def _from_collections(y: Any) -> LabelSets:
     check_labels(labels)
     starts = np.append(0, np.cumsum([len(row) for row in rows]))
     return LabelSets(np.asarray(labels), np.array(codes, dtype=np.int64), starts, "lists")
+
+
+@contextmanager
+def many_labels_are_fine() -> Iterator[None]:
+    """Silence scikit-learn where it finds more labels than half of the rows: a regression to it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        yield
 
 
 def check_labels(y: Any) -> None:

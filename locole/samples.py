@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from locole.dense_rows import DenseRows, PairedRows, dense_view, plain_view, sparse_view
 from locole.exceptions import LocoleError
@@ -22,6 +22,7 @@ __all__ = [
     "check_dense",
     "check_scale",
     "checked_rows",
+    "checked_weight",
     "spare_rows",
     "split_rows",
     "take",
@@ -261,6 +262,14 @@ def checked_rows(estimator: Any, X: Any, *, dtype: Any, reset: bool = True) -> A
     X = validate_data(estimator, X, accept_sparse="csr", dtype=dtype, reset=reset)
     check_scale(X, alone=reset)
     return tidy(X)
+
+
+def checked_weight(sample_weight: Any, X: Any) -> NDArray:
+    """Weight of each row, none negative and at least one positive."""
+    weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    if not weight.any():
+        raise LocoleError("all sample weights are zero: give some samples a positive weight.")
+    return weight
 
 
 def check_scale(X: Any, *, alone: bool = True) -> None:

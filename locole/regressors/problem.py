@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight
 
 from locole.exceptions import LocoleError
 from locole.regressors.base import TargetsLike
-from locole.samples import split_rows
+from locole.samples import checked_weight, split_rows
 from locole.sparse_rows import with_constant
 
 __all__ = ["Problem", "make_problem"]
@@ -78,9 +77,7 @@ def make_problem(
         X = with_constant(X)
     if sample_weight is None:
         return Problem(X, targets)
-    weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    weight = checked_weight(sample_weight, X)
     kept = np.flatnonzero(weight > 0)
-    if kept.size == 0:
-        raise LocoleError("all sample weights are zero: give some samples a positive weight.")
     problem = Problem(X, targets, weight)
     return problem if kept.size == X.shape[0] else problem.take(kept)
