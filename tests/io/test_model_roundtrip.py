@@ -30,6 +30,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_manifest, read_model, write_model
 from locole.io.state import kind_of
 from locole.regressors import ElasticNetRegressor, RegressorAdapter, direct
+from locole.scoring import PrototypeScorer
 from locole.text import TextClassifier
 
 X_WORDS, Y_WORDS = words()
@@ -51,8 +52,8 @@ def learnt_by(regressor):
     return dict(sorted(learnt.items()))
 
 
-def assert_same_model(before, after, X):
-    """Answers, parameters and everything that fit has left are the same."""
+def assert_same_answers(before, after, X):
+    """Parameters, labels and scores are the same."""
     assert type(before) is type(after)
     assert repr(before.get_params()) == repr(after.get_params())
     k = min(5, before.classes_.size)
@@ -60,6 +61,11 @@ def assert_same_model(before, after, X):
         assert_same(np.asarray(a), np.asarray(b))
     assert_same(before.decision_function(X), after.decision_function(X))
     assert_same(before.classes_, after.classes_)
+
+
+def assert_same_model(before, after, X):
+    """Answers, parameters and everything that fit has left are the same."""
+    assert_same_answers(before, after, X)
     assert_same(before.scorer_.prior_point_, after.scorer_.prior_point_)
     assert before.scorer_.weight_seen_ == after.scorer_.weight_seen_
     assert before.scorer_.decoder_recall_ == after.scorer_.decoder_recall_
@@ -151,7 +157,9 @@ def test_dense_rows_with_names(tmp_path):
     before = LocoleClassifier().fit(X, Y_DENSE)
     after = saved_and_loaded(before, tmp_path / "m")
     assert_same(before.feature_names_in_, after.feature_names_in_)
-    assert_same_model(before, after, X)
+    assert_same_answers(before, after, X)
+    for name in PrototypeScorer._learnt:
+        assert_same(getattr(before.scorer_, name), getattr(after.scorer_, name))
     with pytest.raises(ValueError, match="feature names"):
         after.predict(X.rename(columns=str.upper))
 
@@ -256,7 +264,7 @@ def test_an_old_model_survives_a_refusal(tmp_path):
 
 def test_load_is_public_and_the_error_is_ours(tmp_path):
     assert "load" in locole.__all__
-    assert list(inspect.signature(locole.load).parameters) == ["path", "verify"]
+    assert list(inspect.signature(locole.load).parameters) == ["path", "verify", "encoder"]
     with pytest.raises(LocoleError, match="path of a folder"):
         load(tmp_path / "nothing")
     with pytest.raises(AttributeError, match="no attribute"):
