@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 __all__ = ["Storage", "Weights", "pack", "unpack"]
 
+# Rows packed at a time.
+_ROWS = 1024
+
 Storage = Literal["float32", "float16", "int8"]
 
 
@@ -34,15 +37,22 @@ def pack(
     if storage == "float16":
         limit = np.finfo(np.float16).max
         return Weights(W.clip(-limit, limit).astype(np.float16).view(np.uint16), none)
-    scales = np.abs(W).max(axis=1, initial=0.0) / np.float32(127)
-    safe = np.where(scales > 0, scales, np.float32(1))
-    numbers = W / safe[:, None]
-    if dither is None:
-        np.rint(numbers, out=numbers)
-    else:
-        numbers += dither.random(numbers.shape, dtype=np.float32)
-        np.floor(numbers, out=numbers)
-    return Weights(numbers.clip(-127, 127).astype(np.int8), scales)
+    numbers, scales = np.empty(W.shape, dtype=np.int8), np.empty(W.shape[0], dtype=np.float32)
+    # A piece after the other stays in the cache.
+    for first in range(0, W.shape[0], _ROWS):
+        rows = slice(first, first + _ROWS)
+        scales[rows] = np.maximum(
+            W[rows].max(axis=1, initial=0.0), -W[rows].min(axis=1, initial=0.0)
+        )
+        scales[rows] /= np.float32(127)
+        part = W[rows] / np.where(scales[rows] > 0, scales[rows], np.float32(1))[:, None]
+        if dither is None:
+            np.rint(part, out=part)
+        else:
+            part += dither.random(part.shape, dtype=np.float32)
+            np.floor(part, out=part)
+        numbers[rows] = part.clip(-127, 127, out=part)
+    return Weights(numbers, scales)
 
 
 def unpack(weights: Weights) -> NDArray[np.float32]:

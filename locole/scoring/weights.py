@@ -57,7 +57,7 @@ def fit_weights(
     (True, 0.0)
     """
     rows, right, valid, share = _one_right(right, valid, sample_weight)
-    scores = scores[rows]
+    scores, right, valid = _packed(scores[rows], right, valid)
     sure = scores.shape[2] - signed
     if rows.size == 0:
         return np.repeat([1.0, 0.0], [sure, signed])
@@ -86,6 +86,16 @@ def fit_weights(
         return found / spread
     weights = lowest(found, power) / spread
     return weights * fit_weights((scores @ weights)[..., None], right, valid, share)
+
+
+def _packed(
+    scores: NDArray, right: NDArray[np.bool_], valid: NDArray[np.bool_]
+) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Without the columns that no row needs, once its valid candidates stand first."""
+    most = int(valid.sum(axis=1).max(initial=0))
+    order = np.argsort(~valid, axis=1, kind="stable")[:, :most]
+    right, valid = (np.take_along_axis(table, order, 1) for table in (right, valid))
+    return np.take_along_axis(scores, order[..., None], 1), right, valid
 
 
 def _softmax(logits: NDArray, valid: NDArray[np.bool_]) -> NDArray[np.float64]:
