@@ -17,6 +17,7 @@ from locole import LocoleClassifier, load, scoring
 from locole.cli import main
 from locole.datasets import make_topics
 from locole.embeddings import Kerdock
+from locole.exceptions import LocoleError
 from locole.io import outline, read_model, saved_as, write_model
 from locole.io.state import _CLASSES, kind_of
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
@@ -447,3 +448,39 @@ def test_a_new_scorer_defined_in_a_test_file_alone_joins_the_default_model(tmp_p
     found = json.loads(capfd.readouterr().out)
     assert "constant" in found["choice"]["sources"]
     assert "ConstantScorer" in json.dumps(found["parts"])
+
+
+# --- several labels ---
+
+
+def learns_several(scorer):
+    """Whether the scorer has no softmax over all labels."""
+    parts = [scorer, *(getattr(scorer, "scorers", None) or ())]
+    inner = [one for part in parts for one in getattr(part, "scorers", ()) or ()]
+    regressors = [getattr(part, "regressors", None) or {} for part in [*parts, *inner]]
+    return not any("softmax" in names for names in regressors)
+
+
+def test_one_label_for_each_row_may_be_given_as_sets(unfitted):
+    if not learns_several(unfitted):
+        return
+    plain = copy.deepcopy(unfitted).fit(SAMPLES)
+    sets = unfitted.fit(SAMPLES._replace(starts=np.arange(X.shape[0] + 1)))
+    every = np.tile(np.arange(N), (ROWS.shape[0], 1))
+    np.testing.assert_allclose(
+        sets.scores_at(rows(), every), plain.scores_at(rows(), every), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_several_labels_are_learnt_or_refused(unfitted):
+    both = np.sort(np.stack([y, (y + 1) % N], axis=1), axis=1)
+    samples = Samples(X, both.ravel(), N, starts=2 * np.arange(X.shape[0] + 1))
+    if not learns_several(unfitted):
+        with pytest.raises(LocoleError, match="one label for each row"):
+            unfitted.fit(samples)
+        return
+    codes, scores = unfitted.fit(samples).candidates(rows(X), 2)
+    assert np.isfinite(scores).all()
+    # A constant answers every row alike.
+    if not isinstance(unfitted, ConstantScorer):
+        assert samples.has(codes).mean() > 0.4
