@@ -15,8 +15,9 @@ from locole.calibration import Marginals
 from locole.embeddings import Kerdock, OneHot
 from locole.exceptions import LocoleError, ModelFileError
 from locole.metrics import f1_score
+from locole.regressors import ElasticNetRegressor
 from locole.samples import Rows, Samples
-from locole.scoring import FactorScorer, NearestScorer, ProfileScorer
+from locole.scoring import FactorScorer, NearestScorer, ProfileScorer, VectorScorer
 from locole.targets import Targets
 from locole.text import TextClassifier
 
@@ -390,3 +391,13 @@ def test_damaged_marginals_are_refused():
                         ("n_candidates", True), ("coef", np.full(4, np.nan))]:  # fmt: skip
         with pytest.raises(ModelFileError, match="several labels are invalid"):
             Marginals._from_state({**state, name: value})
+
+
+def test_no_sketch_decides_about_sums_of_vectors():
+    """A few outputs may tell labels apart, but not the labels of a sum."""
+    many = Samples(sp.csr_array((30_000, 5)), np.zeros(30_000, np.int64), 2)
+    scorer = VectorScorer(
+        {"elastic_net": ElasticNetRegressor()}, OneHot(2, dim=2), others_speak=True
+    )
+    assert scorer.sketch(many) is not None
+    assert scorer.sketch(many._replace(starts=np.arange(30_001))) is None
