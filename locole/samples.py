@@ -23,6 +23,7 @@ __all__ = [
     "check_scale",
     "checked_rows",
     "checked_weight",
+    "last_rows",
     "spare_rows",
     "split_rows",
     "take",
@@ -155,8 +156,17 @@ class Samples(NamedTuple):
         return self._replace(X=take(self.X, self.owners), weight=weight, starts=None)
 
     def split(self, n_validation: int, *, seed: Sequence[int]) -> tuple[Samples, Samples]:
-        """Rows to learn from, in their order, and validation rows, in the order they were drawn."""
-        train, validation = split_rows(self.n_rows, n_validation, seed=seed)
+        """Rows to learn from, in their order, and validation rows, in random order.
+
+        Validation rows are the last of each label: data often comes in the order of time or of its
+        sources, and new rows are most like the last ones. Rows with several labels are drawn at random.
+        """
+        rng = np.random.default_rng(seed)
+        if self.starts is None:
+            validation = rng.permutation(last_rows(self.codes, n_validation, rng=rng))
+            train = np.delete(np.arange(self.n_rows), validation)
+        else:
+            train, validation = split_rows(self.n_rows, n_validation, seed=rng)
         return self.take(np.sort(train)), self.take(validation)
 
 
@@ -165,8 +175,8 @@ def split_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Draw validation rows; return the other rows and these, both in random order.
 
-    The one validation split of the package. Who splits the same rows for another purpose adds a number
-    to the seed, so that rows which choose a penalty do not also choose weights.
+    Who splits the same rows for another purpose adds a number to the seed, so that rows which choose a
+    penalty do not also choose weights.
 
     Examples
     --------
@@ -176,6 +186,24 @@ def split_rows(
     """
     order = np.random.default_rng(seed).permutation(n_rows)
     return order[n_validation:], order[:n_validation]
+
+
+def last_rows(
+    codes: NDArray[np.int64], n_rows: int, *, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The last rows of each label, of every label the same share; chance decides about fractions.
+
+    Examples
+    --------
+    >>> last_rows(np.array([0, 0, 0, 0, 1, 1, 1, 1]), 4, rng=np.random.default_rng(0))
+    array([2, 3, 6, 7])
+    """
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes)
+    # How many rows of the label come later, as a share of its rows.
+    later = np.repeat(np.cumsum(counts), counts) - 1 - np.arange(codes.size)
+    share = (later + rng.random(codes.size)) / np.repeat(counts, counts)
+    return np.sort(order[np.argsort(share, kind="stable")[:n_rows]])
 
 
 def spare_rows(

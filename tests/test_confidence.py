@@ -20,6 +20,7 @@ from locole.datasets import make_topics
 from locole.exceptions import LocoleError
 from locole.metrics import expected_calibration_error
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
+from locole.samples import Samples
 
 TOPICS = make_topics(3000, 400, 60, nnz_per_row=12, noise=0.6, power=0.5)
 DIGITS = load_digits(return_X_y=True)
@@ -298,3 +299,25 @@ def test_in_scikit_learns_ensembles_and_metrics():
     assert roc_auc_score(y[test], p, multi_class="ovr") > 0.97
     crossed = cross_val_predict(model, X[train], y[train], cv=2, method="predict_proba")
     np.testing.assert_allclose(crossed.sum(axis=1), 1, atol=1e-6)
+
+
+# --- validation rows ---
+
+
+def test_validation_rows_are_the_last_of_each_label():
+    """So that data in order of time is judged by what came last: here labels change their words."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(20), 100)
+    samples = Samples(np.arange(2000)[:, None], y, 20)
+    train, validation = samples.split(200, seed=[0])
+    assert train.n_rows + validation.n_rows == 2000
+    places = validation.X[:, 0] % 100
+    assert places.min() >= 88
+    assert np.abs(np.bincount(validation.codes) - 10).max() <= 1
+    mixed = Samples(samples.X, rng.permutation(y), 20).split(200, seed=[0])[1]
+    assert np.abs(np.bincount(mixed.codes) - 10).max() <= 1
+    one_each = Samples(samples.X, np.arange(2000), 2000)
+    first, again, other = (one_each.split(200, seed=[seed])[1].codes for seed in (1, 1, 2))
+    assert_same_bits(first, again)
+    assert np.unique(first).size == 200
+    assert np.intersect1d(first, other).size < 60

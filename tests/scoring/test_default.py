@@ -578,7 +578,7 @@ def test_a_network_is_weighed_beside_the_linear_models_of_the_default():
 def test_profiles_are_weighed_beside_vectors_that_are_learnt():
     """Points belong to these: by the vectors that the network began with they would say nothing."""
     network = MLPRegressor(
-        loss="softmax", hidden=64, epochs=8, learning_rate=0.02, skip=False, embedding_rate=3.0
+        loss="softmax", hidden=64, epochs=8, learning_rate=0.05, skip=False, embedding_rate=3.0
     )
     both = LocoleClassifier("gaussian", dim=32, regressor=network, profiles=True).fit(X, y)
     assert_same_bits(both.embedding_.real_block(0, 30), both.regressor_.vectors_)
