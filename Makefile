@@ -76,6 +76,9 @@ bench-dense: setup $(PEERS_STAMP)  ## dense rows against heads and neighbours; s
 bench-solver: setup  ## scaling and memory of the elastic-net solver; saves benchmarks/records/solver.json
 	$(BIN)/python benchmarks/bench_solver.py
 
+bench-calibration: setup  ## probabilities, abstention and label sets; saves benchmarks/records/calibration.json
+	$(BIN)/python benchmarks/bench_calibration.py --data $(DATA) $(ARGS)
+
 bench-storage: setup  ## accuracy of weights in fewer bits on the data sets in $(DATA)
 	$(BIN)/python benchmarks/bench_storage.py --data $(DATA)
 
