@@ -12,8 +12,8 @@ __all__ = ["EXAMPLES", "warm_up"]
 
 EXAMPLES = ("locole warm-up", "locole warm-up --json")
 
-# Enough for every part of the default model; few labels take other kernels than many.
-_PROBLEMS = ((1_100, 40), (3_300, 300))
+# A single elastic net, and enough rows for every part of an ensemble; few labels take other kernels than many.
+_PROBLEMS = ((300, 10), (1_100, 40), (3_300, 300))
 _WORDS = 400
 
 
