@@ -70,7 +70,8 @@ def test_inspect_says_what_it_is(run, folder, file):
     part = found["parts"]["classifier_"] if is_text else found["parts"]
     arrays = found["arrays"].items()
     assert part.pop("bytes") > sum(entry["bytes"] for name, entry in arrays if "centroids_" in name)
-    assert part.pop("multilabel_", None) is None
+    assert part.pop("calibration_")["class"] == "Calibration"
+    assert part.pop("multilabel_") is part.pop("marginals_") is None
     assert part == {"class": "Centroids", "n_jobs": -1, "n_features_in_": found["features"]}
     assert found["labels"] == 10
     assert not {"outputs", "room_for_labels", "choice"} & set(found)
