@@ -12,7 +12,7 @@ __all__ = ["EXAMPLES", "warm_up"]
 
 EXAMPLES = ("locole warm-up", "locole warm-up --json")
 
-# A single elastic net, and enough rows for every part of an ensemble; few labels take other kernels than many.
+# A single elastic net, and every part of an ensemble; few labels take other kernels than many.
 _PROBLEMS = ((300, 10), (1_100, 40), (3_300, 300))
 _WORDS = 400
 
