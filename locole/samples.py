@@ -162,7 +162,7 @@ class Samples(NamedTuple):
         sources, and new rows are most like the last ones. Rows with several labels are drawn at random.
         """
         rng = np.random.default_rng(seed)
-        if self.starts is None:
+        if np.array_equal(self.owners, np.arange(self.n_rows)):
             validation = rng.permutation(last_rows(self.codes, n_validation, rng=rng))
             train = np.delete(np.arange(self.n_rows), validation)
         else:
