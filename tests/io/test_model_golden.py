@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_cases import CASES
+from golden_cases import CASES, IN_BYTES
 
 from locole import load
 from locole.io import FORMAT, outline, read_manifest
@@ -50,23 +50,12 @@ OTHER_PARTS = {
 RETIRED = {"softmax_options"}
 # Before the softmax learnt later rows at a rate for each feature.
 RETIRED |= {"softmax_grown", "default_softmax_profiles"}
-# Before the default model kept its weights in bytes.
-RETIRED |= {
-    f"default{part}"
-    for part in (
-        "", "_elastic_net_profiles", "_many_labels", "_nearest_chosen", "_one_hot", "_signed",
-        "_weighted", "_grown", "_texts", "_factors", "_paired",
-    )
-}  # fmt: skip
-# Fitted with validation rows that were drawn at random, not the last of each label.
-RESPLIT = {
-    "default_elastic_net_profiles", "default_nothing", "default_many_labels",
-    "default_nearest_chosen", "elastic_net_profiles", "network_profiles", "network_profiles_nearest",
-}  # fmt: skip
+# Before the default model kept its weights in bytes and was weighed on the last rows of each label.
+RETIRED |= set(IN_BYTES)
 REFITTED = [
     (number, name)
     for number, name in EVERY
-    if name not in RETIRED and (number > 1 or name not in REDRAWN | OTHER_PARTS | RESPLIT)
+    if name not in RETIRED and (number > 1 or name not in REDRAWN | OTHER_PARTS)
 ]
 
 
