@@ -446,6 +446,33 @@ def parts(record: dict[str, Any]) -> str:
     return markdown(["system", *sets], rows)
 
 
+def latency(record: dict[str, Any]) -> str:
+    """One row at a time, on one thread."""
+    head = ["labels", "load, ms", "first answer, ms", "median, ms", "99 %, ms", "in batches, ms"]
+    names = ("load_s", "first_answer_s", "row_p50_s", "row_p99_s", "batch_cpu_s_per_row")
+    rows = [
+        [f"{run['labels']:,}", *(f"{1000 * run[name]:.2f}" for name in names)]
+        for run in record["runs"]
+    ]
+    return markdown(head, rows)
+
+
+def growth(record: dict[str, Any]) -> str:
+    """Time, memory and size of the default model, a line for each size of the data."""
+    head = ["rows", "features", "labels", "entries", "fit, s", "CPU s", "peak GB", "model MB"]
+    rows = [
+        [
+            *(f"{run[name]:,}" for name in ("rows", "features", "labels", "entries")),
+            f"{run['fit_wall_s']:.1f}",
+            f"{run['fit_cpu_s']:.1f}",
+            f"{run['peak_bytes'] / 1e9:.2f}",
+            f"{run['model_bytes'] / 1e6:.0f}",
+        ]
+        for run in record["runs"]
+    ]
+    return markdown(head, rows)
+
+
 def study_dims(record: dict[str, Any]) -> str:
     """Both losses by number of outputs, a column for each set."""
     rows = [r for r in record["runs"] if r["part"] == "dims"]
@@ -536,6 +563,8 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "baselines": ("baselines.json", baselines),
     "reading": ("read.json", reading),
     "models": ("models.json", models),
+    "latency": ("latency.json", latency),
+    "growth": ("scale.json", growth),
     "parts": ("linear.json", parts),
     "factors": ("factors.json", parts),
     "network": ("mlp.json", network),
