@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -66,26 +68,42 @@ def fit_weights(
     # A source that says the same of every candidate says nothing.
     silent = spread <= 1e-9 * np.abs(scores[valid]).max(axis=0)
     spread = np.where(silent, np.inf, spread)
-    flat = (scores / spread).reshape(-1, spread.size)
-    penalty = np.repeat([0.0, _PENALTY], [sure, signed])
-
-    def objective(weights: NDArray, power: float) -> tuple[float, NDArray]:
-        p = _softmax((flat @ weights).reshape(valid.shape), valid)
-        slopes = (share * p[right] ** power)[:, None] * (p - right)
-        loss = share @ _losses(p[right], power)
-        return loss + penalty @ weights**2 / 2, slopes.ravel() @ flat + penalty * weights
-
-    def lowest(start: NDArray, power: float) -> NDArray[np.float64]:
-        bounds = [(0.0, None)] * sure + [(None, None)] * signed
-        with one_blas_thread():
-            found = minimize(objective, start, (power,), jac=True, method="L-BFGS-B", bounds=bounds)
-        return found.x
-
-    found = lowest(np.repeat([0.5, 0.0], [sure, signed]), 0.0)
+    trial = _Trial((scores / spread).reshape(-1, spread.size), right, valid, share)
+    found = trial.lowest(np.repeat([0.5, 0.0], [sure, signed]), 0.0, signed=signed)
     if power == 0:
         return found / spread
-    weights = lowest(found, power) / spread
+    weights = trial.lowest(found, power, signed=signed) / spread
     return weights * fit_weights((scores @ weights)[..., None], right, valid, share)
+
+
+class _Trial(NamedTuple):
+    """Scores of all candidates, shape (rows · candidates, sources), and one right one for each row."""
+
+    flat: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
+    share: NDArray[np.float64]
+    """How much each row counts."""
+
+    def lowest(self, start: NDArray, power: float, *, signed: int) -> NDArray[np.float64]:
+        """Weights with the smallest loss; the last ``signed`` may be negative, for a penalty."""
+        sure = start.size - signed
+        bounds = [(0.0, None)] * sure + [(None, None)] * signed
+        penalty = np.repeat([0.0, _PENALTY], [sure, signed])
+        with one_blas_thread():
+            found = minimize(
+                self._objective, start, (power, penalty), jac=True, method="L-BFGS-B", bounds=bounds
+            )
+        return found.x
+
+    def _objective(
+        self, weights: NDArray, power: float, penalty: NDArray
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Loss and slope."""
+        p = _softmax((self.flat @ weights).reshape(self.valid.shape), self.valid)
+        slopes = (self.share * p[self.right] ** power)[:, None] * (p - self.right)
+        loss = self.share @ _losses(p[self.right], power) + penalty @ weights**2 / 2
+        return loss, slopes.ravel() @ self.flat + penalty * weights
 
 
 def _packed(
