@@ -41,9 +41,9 @@ class _Criterion(NamedTuple):
     """What a scorer, or its sketch, must take off the mean loss of a validation row."""
 
 
-# By likelihood, rows with a wrong label decide: cve_product loses 0.2 points. Factors and the elastic
-# net are worth 0.013 or more where they help and 0.0001 or less where they do not; their sketches 0.007
-# or more and 0.003 or less.
+# By likelihood, rows with a wrong label decide (docs/research/default_model.md). On validation rows of
+# five sets, factors and the elastic net are worth 0.013 or more where they help and 0.0001 or less where
+# they do not; their sketches 0.007 or more and 0.003 or less.
 _ROBUST, _LIKELIHOOD = _Criterion(0.5, 0.005), _Criterion(0.0, 0.02)
 
 
