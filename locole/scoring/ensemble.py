@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,37 +14,14 @@ from locole.dense_rows import PairedRows, sparse_view
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parallel import Engine, make_engine
-from locole.parallel.blocks import map_blocks
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, Contributions, LabelScorer, ValidationScores, best_of
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
-from locole.scoring.weights import first_is_right, fit_weights, mean_loss
+from locole.scoring.trial import CANDIDATES, Trial, divided, repeated
 from locole.sparse_rows import unit_rows
 
 __all__ = ["Ensemble"]
-
-# Candidates taken from each scorer, or 2k.
-_CANDIDATES = 32
-# With fewer validation rows, weights are fitted by likelihood, which uses more of what each row says.
-_MANY_ROWS = 1_000
-# Validation rows scored at a time.
-_BLOCK_ROWS = 256
-
-
-class _Criterion(NamedTuple):
-    """How sources are weighed against each other, and what an optional scorer must be worth."""
-
-    power: float
-    """Of the generalised cross-entropy; 0 is the likelihood."""
-    worth: float
-    """What a scorer, or its sketch, must take off the mean loss of a validation row."""
-
-
-# By likelihood, rows with a wrong label decide (docs/research/default_model.md). On validation rows of
-# five sets, factors and the elastic net are worth 0.013 or more where they help and 0.0001 or less where
-# they do not; their sketches 0.007 or more and 0.003 or less.
-_ROBUST, _LIKELIHOOD = _Criterion(0.5, 0.005), _Criterion(0.0, 0.02)
 
 
 @saved_as("scorer.ensemble")
@@ -177,14 +154,14 @@ class Ensemble(LabelScorer):
         # A cluster is joined or started once for all scorers.
         with make_engine(self.engine).running(self.n_jobs):
             self.scorers_, sketched = self._fitted(train, validation, before)
-            trial = _Trial.of(self.scorers_, validation, n_jobs=self.n_jobs)
+            trial = Trial.of(self.scorers_, validation, n_jobs=self.n_jobs)
             optional = [name for scorer in self.scorers_ for name in scorer.optional_sources]
             kept, weights = trial.without_idle(self.scorers_, optional)
             self.choice_ = trial.choice(weights, also=sketched)
             ranked = trial.ranked(weights)
             self.reranker_, ranked = self._reranker(trial, ranked, train, samples)
             self._validated = ranked
-            parts = _divided(weights, self.scorers_)
+            parts = divided(weights, self.scorers_)
             self.scorers_ = [self.scorers_[i] for i in kept]
             self.weights_ = [
                 scorer.set_source_weights(parts[i])
@@ -229,7 +206,7 @@ class Ensemble(LabelScorer):
         if not sketches:
             return [fitted[i] for i in unfitted], {}
         rough = [fitted[i] for i in unfitted]
-        trial = _Trial.of(rough, validation, n_jobs=self.n_jobs)
+        trial = Trial.of(rough, validation, n_jobs=self.n_jobs)
         optional = [name for sketch in sketches.values() for name in sketch.sources]
         kept, weights = trial.without_idle(rough, optional)
         out = sketches.keys() - kept
@@ -241,7 +218,7 @@ class Ensemble(LabelScorer):
         return [scorer for scorer in final if scorer is not None], lost
 
     def _reranker(
-        self, trial: _Trial, ranked: ValidationScores, train: Samples, samples: Samples
+        self, trial: Trial, ranked: ValidationScores, train: Samples, samples: Samples
     ) -> tuple[NearestScorer | None, ValidationScores]:
         """Reranker, if there is to be one, and the validation rows' labels as it ranks them."""
         if self.nearest is False:
@@ -348,7 +325,7 @@ class Ensemble(LabelScorer):
             scorer, weight = (speaking or list(self._speaking()))[0]
             codes, scores = scorer.candidates(rows, k)
             return codes, scores if weight == 1 else weight * scores.astype(np.float64)
-        wanted = min(max(2 * k, _CANDIDATES), self.n_classes)
+        wanted = min(max(2 * k, CANDIDATES), self.n_classes)
         (first, weight), *others = speaking
         codes, scores = first.candidates(rows, wanted)
         totals = weight * scores
@@ -359,7 +336,7 @@ class Ensemble(LabelScorer):
                 mine = its_weight * other.scores_at(rows, own) + mine
             totals = np.hstack([totals + weight * at, mine])
             codes = np.hstack([codes, own])
-        totals[_repeated(codes)] = -np.inf
+        totals[repeated(codes)] = -np.inf
         order = np.lexsort((codes, -totals), axis=1)[:, :k]
         return np.take_along_axis(codes, order, 1), np.take_along_axis(totals, order, 1)
 
@@ -378,117 +355,3 @@ class Ensemble(LabelScorer):
         )
         if not fits:
             raise ModelFileError("its scorers do not fit together")
-
-
-class _Trial(NamedTuple):
-    """Candidates of validation rows, and their scores by every source."""
-
-    validation: Samples
-    names: list[str]
-    codes: Codes
-    scores: NDArray[np.float64]
-    right: NDArray[np.bool_]
-    valid: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, scorers: Sequence[LabelScorer], validation: Samples, *, n_jobs: int | None) -> Self:
-        """Score the best candidates of every source by all sources."""
-        k = min(_CANDIDATES, validation.n_classes)
-
-        def candidates(part: slice) -> tuple[NDArray, NDArray]:
-            rows = Rows(validation.X[part])
-            codes = np.hstack([scorer.source_candidates(rows, k) for scorer in scorers])
-            said = [scorer.source_scores(rows, codes) for scorer in scorers]
-            return codes, np.concatenate(said, axis=-1, dtype=np.float64)
-
-        parts = map_blocks(candidates, validation.n_rows, block=_BLOCK_ROWS, n_jobs=n_jobs)
-        codes, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        names = [name for scorer in scorers for name in scorer.sources]
-        right = validation.has(codes)
-        return cls(validation, names, codes, scores, right, ~_repeated(codes))
-
-    @property
-    def criterion(self) -> _Criterion:
-        """How sources are weighed."""
-        return _ROBUST if len(self.right) >= _MANY_ROWS else _LIKELIHOOD
-
-    def weights(self, use: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return a weight for each source; 0 for those that are not in use."""
-        scores = self.scores if use is None else self.scores * use
-        weight = self.validation.weight
-        return fit_weights(scores, self.right, self.valid, weight, power=self.criterion.power)
-
-    def without_idle(
-        self, scorers: Sequence[LabelScorer], optional: Sequence[str]
-    ) -> tuple[list[int], NDArray[np.float64]]:
-        """Leave out optional sources that do not help: places of the scorers left, and the weights."""
-        use, weights = np.ones(len(self.names), dtype=bool), self.weights()
-        owners = [scorer for scorer in scorers for _ in scorer.sources]
-        for i, (name, scorer) in enumerate(zip(self.names, owners, strict=True)):
-            if name not in optional:
-                continue
-            fewer = use.copy()
-            fewer[i] = False
-            other = self.weights(fewer)
-            is_worse = name in scorer.optional_sources and not scorer.optional
-            is_worse = is_worse and self.accuracy(weights) < self.accuracy(other)
-            if is_worse or self.loss(other) - self.loss(weights) < self.criterion.worth:
-                use, weights = fewer, other
-        parts = _divided(use, scorers)
-        kept = [i for i, used in enumerate(parts) if used.any() or used.size == 0]
-        return kept, weights
-
-    def loss(self, weights: NDArray) -> float:
-        """Mean loss of the rows under these weights."""
-        total, weight = self.scores @ weights, self.validation.weight
-        return mean_loss(total, self.right, self.valid, weight, power=self.criterion.power)
-
-    def accuracy(self, weights: NDArray) -> float:
-        """Part of the rows whose label comes first."""
-        return float(first_is_right(self.scores @ weights, self.right, self.valid).mean())
-
-    def choice(self, weights: NDArray, also: dict[str, Any] | None = None) -> dict[str, Any]:
-        """What the weights are, and how good each source is alone and together."""
-        alone = np.eye(len(self.names))
-        sources = {
-            name: {"accuracy": self.accuracy(row), "weight": float(weight)}
-            for name, row, weight in zip(self.names, alone, weights, strict=True)
-        }
-        return {
-            "validation_rows": len(self.right),
-            "accuracy": self.accuracy(weights),
-            "sources": (also or {}) | sources,
-        }
-
-    def ranked(self, weights: NDArray) -> ValidationScores:
-        """All candidates under these weights, best first."""
-        total = np.where(self.valid, self.scores @ weights, -np.inf)
-        order = np.argsort(-total, axis=1, kind="stable")
-        codes, total, right = (
-            np.take_along_axis(table, order, 1) for table in (self.codes, total, self.right)
-        )
-        return ValidationScores(codes, total, right & (total > -np.inf), self.validation)
-
-    def similarity(self, codes: Codes, train: Samples, *, n_jobs: int | None) -> NDArray:
-        """Cosines of the validation rows and the nearest training row of each of these labels."""
-        known = train.owners[np.isin(train.codes, codes)]
-        nearest = NearestScorer().fit(train.take(np.unique(known)))
-
-        def similarity(part: slice) -> NDArray:
-            return nearest.similarity(Rows(self.validation.X[part]).csr, codes[part])
-
-        return np.concatenate(map_blocks(similarity, len(codes), block=_BLOCK_ROWS, n_jobs=n_jobs))
-
-
-def _divided(weights: NDArray, scorers: Sequence[LabelScorer]) -> list[NDArray]:
-    """Weights of the sources of each scorer."""
-    return np.split(weights, np.cumsum([len(scorer.sources) for scorer in scorers])[:-1])
-
-
-def _repeated(codes: Codes) -> NDArray[np.bool_]:
-    """Which candidates of a row stand further left in it as well."""
-    order = np.argsort(codes, axis=1, kind="stable")
-    ordered = np.take_along_axis(codes, order, 1)
-    again = np.zeros(codes.shape, dtype=bool)
-    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], 1)
-    return again

@@ -20,10 +20,10 @@ from locole.regressors import ElasticNetRegressor, SoftmaxRegressor, TargetRegre
 from locole.samples import Rows, Samples
 from locole.scoring import Ensemble, FactorScorer, NearestScorer, ProfileScorer, VectorScorer
 from locole.scoring.base import SKETCHED_ROWS
-from locole.scoring.ensemble import _CANDIDATES, _repeated
 from locole.scoring.nearest import KNOTS, RERANKED
+from locole.scoring.trial import CANDIDATES, repeated
 
-SMALL = [e for e in EMBEDDINGS if e.n_classes <= _CANDIDATES]
+SMALL = [e for e in EMBEDDINGS if e.n_classes <= CANDIDATES]
 each_small = pytest.mark.parametrize("embedding", SMALL, ids=name_of)
 
 
@@ -105,7 +105,7 @@ def test_many_labels(seed, k):
     np.testing.assert_allclose(np.take_along_axis(expected, codes, 1), scores, atol=1e-4)
     assert (np.diff(scores, axis=1) <= 0).all()
     assert all(len(set(row)) == k for row in codes)
-    wanted = min(max(2 * k, _CANDIDATES), 301)
+    wanted = min(max(2 * k, CANDIDATES), 301)
     by_point = decode(embedding, Z, k=wanted)[0]
     by_profile = profile.candidates(Rows(X), wanted)[0]
     for i in range(len(Z)):
@@ -191,7 +191,7 @@ def test_three_scorers(seed, k, n_classes):
     np.testing.assert_allclose(np.take_along_axis(expected, codes, 1), scores, atol=1e-4)
     assert (np.diff(scores, axis=1) <= 0).all()
     assert all(len(set(row)) == k for row in codes)
-    wanted = min(max(2 * k, _CANDIDATES), n_classes)
+    wanted = min(max(2 * k, CANDIDATES), n_classes)
     proposed = [scorer.candidates(Rows(X), wanted)[0] for scorer in all_three.scorers_]
     for i, row in enumerate(np.hstack(proposed)):
         rest = np.setdiff1d(row, codes[i])
@@ -226,9 +226,9 @@ def test_the_best_eight_are_reranked_by_the_formula(seed, k):
 
 
 @given(arrays(np.int64, (3, 7), elements=st.integers(0, 5)))
-def test__repeated(codes):
+def test_repeated(codes):
     expected = [[code in row[:j] for j, code in enumerate(row)] for row in codes.tolist()]
-    np.testing.assert_array_equal(_repeated(codes), expected)
+    np.testing.assert_array_equal(repeated(codes), expected)
 
 
 # --- its parts ---

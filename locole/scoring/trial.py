@@ -1,0 +1,153 @@
+"""What validation rows say of scorers: candidates, scores by every source, weights of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from locole.parallel.blocks import map_blocks
+from locole.samples import Rows, Samples
+from locole.scoring.base import Codes, LabelScorer, ValidationScores
+from locole.scoring.nearest import NearestScorer
+from locole.scoring.weights import first_is_right, fit_weights, mean_loss
+
+__all__ = ["CANDIDATES", "Trial", "divided", "repeated"]
+
+#: Candidates taken from each scorer, or 2k.
+CANDIDATES = 32
+# With fewer validation rows, weights are fitted by likelihood, which uses more of what each row says.
+_MANY_ROWS = 1_000
+# Validation rows scored at a time.
+_BLOCK_ROWS = 256
+
+
+class _Criterion(NamedTuple):
+    """How sources are weighed against each other, and what an optional scorer must be worth."""
+
+    power: float
+    """Of the generalised cross-entropy; 0 is the likelihood."""
+    worth: float
+    """What a scorer, or its sketch, must take off the mean loss of a validation row."""
+
+
+# By likelihood, rows with a wrong label decide (docs/research/default_model.md). On validation rows of
+# five sets, factors and the elastic net are worth 0.013 or more where they help and 0.0001 or less where
+# they do not; their sketches 0.007 or more and 0.003 or less.
+_ROBUST, _LIKELIHOOD = _Criterion(0.5, 0.005), _Criterion(0.0, 0.02)
+
+
+class Trial(NamedTuple):
+    """Candidates of validation rows, and their scores by every source."""
+
+    validation: Samples
+    names: list[str]
+    codes: Codes
+    scores: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, scorers: Sequence[LabelScorer], validation: Samples, *, n_jobs: int | None) -> Self:
+        """Score the best candidates of every source by all sources."""
+        k = min(CANDIDATES, validation.n_classes)
+
+        def candidates(part: slice) -> tuple[NDArray, NDArray]:
+            rows = Rows(validation.X[part])
+            codes = np.hstack([scorer.source_candidates(rows, k) for scorer in scorers])
+            said = [scorer.source_scores(rows, codes) for scorer in scorers]
+            return codes, np.concatenate(said, axis=-1, dtype=np.float64)
+
+        parts = map_blocks(candidates, validation.n_rows, block=_BLOCK_ROWS, n_jobs=n_jobs)
+        codes, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        names = [name for scorer in scorers for name in scorer.sources]
+        right = validation.has(codes)
+        return cls(validation, names, codes, scores, right, ~repeated(codes))
+
+    @property
+    def criterion(self) -> _Criterion:
+        """How sources are weighed."""
+        return _ROBUST if len(self.right) >= _MANY_ROWS else _LIKELIHOOD
+
+    def weights(self, use: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Return a weight for each source; 0 for those that are not in use."""
+        scores = self.scores if use is None else self.scores * use
+        weight = self.validation.weight
+        return fit_weights(scores, self.right, self.valid, weight, power=self.criterion.power)
+
+    def without_idle(
+        self, scorers: Sequence[LabelScorer], optional: Sequence[str]
+    ) -> tuple[list[int], NDArray[np.float64]]:
+        """Leave out optional sources that do not help: places of the scorers left, and the weights."""
+        use, weights = np.ones(len(self.names), dtype=bool), self.weights()
+        owners = [scorer for scorer in scorers for _ in scorer.sources]
+        for i, (name, scorer) in enumerate(zip(self.names, owners, strict=True)):
+            if name not in optional:
+                continue
+            fewer = use.copy()
+            fewer[i] = False
+            other = self.weights(fewer)
+            is_worse = name in scorer.optional_sources and not scorer.optional
+            is_worse = is_worse and self.accuracy(weights) < self.accuracy(other)
+            if is_worse or self.loss(other) - self.loss(weights) < self.criterion.worth:
+                use, weights = fewer, other
+        parts = divided(use, scorers)
+        kept = [i for i, used in enumerate(parts) if used.any() or used.size == 0]
+        return kept, weights
+
+    def loss(self, weights: NDArray) -> float:
+        """Mean loss of the rows under these weights."""
+        total, weight = self.scores @ weights, self.validation.weight
+        return mean_loss(total, self.right, self.valid, weight, power=self.criterion.power)
+
+    def accuracy(self, weights: NDArray) -> float:
+        """Part of the rows whose label comes first."""
+        return float(first_is_right(self.scores @ weights, self.right, self.valid).mean())
+
+    def choice(self, weights: NDArray, also: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What the weights are, and how good each source is alone and together."""
+        alone = np.eye(len(self.names))
+        sources = {
+            name: {"accuracy": self.accuracy(row), "weight": float(weight)}
+            for name, row, weight in zip(self.names, alone, weights, strict=True)
+        }
+        return {
+            "validation_rows": len(self.right),
+            "accuracy": self.accuracy(weights),
+            "sources": (also or {}) | sources,
+        }
+
+    def ranked(self, weights: NDArray) -> ValidationScores:
+        """All candidates under these weights, best first."""
+        total = np.where(self.valid, self.scores @ weights, -np.inf)
+        order = np.argsort(-total, axis=1, kind="stable")
+        codes, total, right = (
+            np.take_along_axis(table, order, 1) for table in (self.codes, total, self.right)
+        )
+        return ValidationScores(codes, total, right & (total > -np.inf), self.validation)
+
+    def similarity(self, codes: Codes, train: Samples, *, n_jobs: int | None) -> NDArray:
+        """Cosines of the validation rows and the nearest training row of each of these labels."""
+        known = train.owners[np.isin(train.codes, codes)]
+        nearest = NearestScorer().fit(train.take(np.unique(known)))
+
+        def similarity(part: slice) -> NDArray:
+            return nearest.similarity(Rows(self.validation.X[part]).csr, codes[part])
+
+        return np.concatenate(map_blocks(similarity, len(codes), block=_BLOCK_ROWS, n_jobs=n_jobs))
+
+
+def divided(weights: NDArray, scorers: Sequence[LabelScorer]) -> list[NDArray]:
+    """Weights of the sources of each scorer."""
+    return np.split(weights, np.cumsum([len(scorer.sources) for scorer in scorers])[:-1])
+
+
+def repeated(codes: Codes) -> NDArray[np.bool_]:
+    """Which candidates of a row stand further left in it as well."""
+    order = np.argsort(codes, axis=1, kind="stable")
+    ordered = np.take_along_axis(codes, order, 1)
+    again = np.zeros(codes.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], 1)
+    return again
