@@ -60,7 +60,7 @@ _FORMS = {
 class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier that can name the best k of very many labels.
 
-    A subclass calls `_samples` in `fit`, which checks and encodes what it is given, and has `_best`,
+    A subclass calls ``_samples`` in ``fit``, which checks and encodes what it is given. ``_best`` gives
     the best labels of a block of rows. Its parameters may include ``n_jobs``.
 
     Attributes
@@ -68,7 +68,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     multilabel_ : {"dense", "sparse", "lists"} or None
-        In which form `fit` was given several labels for each row; None for one label each.
+        In which form ``fit`` was given several labels for each row; None for one label each.
     calibration_ : Calibration or None
         Probabilities and what they were fitted to; None for several labels, and in old model files.
     n_features_in_ : int
@@ -80,14 +80,14 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         "marginals_": (Marginals, type(None)),
         **ConfidentAnswers._learnt,
     }
-    #: Whether `fit` takes rows with any number of labels.
+    #: Whether ``fit`` takes rows with any number of labels.
     _takes_several: ClassVar[bool] = False
     #: How several labels of a row were given: "dense", "sparse", "lists"; None for one label each.
     multilabel_: str | None = None
     #: Which of a row's best labels are answered, if rows have several.
     marginals_: Marginals | None = None
 
-    #: Rows that `_best` is given at a time.
+    #: Rows that ``_best`` is given at a time.
     _block_rows: ClassVar[int] = 1024
     #: Types that rows may have; others become the first.
     _dtypes: ClassVar[tuple[Any, ...]] = (np.float64, np.float32)
@@ -259,7 +259,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         max_error: float | None = None,
         reject_label: Any = None,
     ) -> Any:
-        """Most likely label of each row; its labels, if `fit` was given several for each row.
+        """Most likely label of each row; its labels, if ``fit`` was given several for each row.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         -------
         array of shape (n_samples,), or indicator of shape (n_samples, n_classes)
             Of several labels an indicator with a column for each of ``classes_``, a sparse array
-            unless `fit` was given a dense one. Every row has at least one label; how many more is
+            unless ``fit`` was given a dense one. Every row has at least one label; how many more is
             decided as `locole.calibration.Marginals` says.
         """
         asked = min_proba is not None or max_error is not None
@@ -316,7 +316,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-        y : labels, in the form that `fit` was given
+        y : labels, in the form that ``fit`` was given
         sample_weight : array of shape (n_samples,), optional
         """
         if self.multilabel_ is None:

@@ -30,10 +30,13 @@ def test_every_table_is_shown_somewhere():
     assert all(f"<!-- table: {name} -->" in text for name in tables.TABLES)
 
 
-def test_the_picture_is_of_the_records():
+def test_the_pictures_are_of_the_records():
     assert all(plots.figures().values())
-    drawn = (plots.IMAGES / "study.svg").read_text()
-    assert f"figures {plots.digest()}" in drawn, "run make plots"
+    for path, figures in (
+        (plots.IMAGES / "study.svg", plots.figures()),
+        (plots.LANDING, plots.accuracies()),
+    ):
+        assert f"figures {plots.digest(figures)}" in path.read_text(), "run make plots"
 
 
 def test_the_recorded_goals():

@@ -17,10 +17,10 @@ __all__ = ["Baseline"]
 
 
 class Baseline(LabelClassifier):
-    """A method that locole is compared with, as a scikit-learn classifier with `predict_topk`.
+    """A method that locole is compared with, as a scikit-learn classifier with ``predict_topk``.
 
     A subclass is decorated with ``saved_as("baseline.<name>")``, adds to ``_learnt`` what it learns and
-    has two methods: `_learn`, and `_rank`, which must not depend on other rows of the block. Its
+    has two methods: ``_learn``, and ``_rank``, which must not depend on other rows of the block. Its
     parameters may include ``n_jobs``, ``random_state`` and ``verbose``, which mean what they mean for
     `locole.LocoleClassifier`.
     """

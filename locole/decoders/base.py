@@ -60,7 +60,7 @@ class Decoder(ABC):
     """Scores points against all labels of an embedding it can handle.
 
     `scan` is fast and works in float32 within a stated error; `scores` is exact to double precision.
-    What to make of the difference is decided once for all decoders, in `locole.decoders.exact_ranking`.
+    What to make of the difference is decided for all decoders in ``locole.decoders.exact_ranking``.
     """
 
     name: ClassVar[str]
@@ -96,7 +96,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def scan_error(self, embedding: Any) -> float:
-        """Bound of |scan − exact| for points of unit length."""
+        """Bound of ``|scan − exact|`` for points of unit length."""
 
 
 def by_code(embedding: Codebook, column_scores: NDArray) -> NDArray:

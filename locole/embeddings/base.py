@@ -64,7 +64,7 @@ class Embedding(ABC):
         Seed of random vectors and of ``assignment="random"``.
     assignment : {"index", "random"} or array of shape (n_classes,)
         Which column each label gets; an array gives the columns themselves
-        (see `locole.embeddings.assignment.group_columns`).
+        (see `group_columns`).
     """
 
     #: Registry name, also written into model files.

@@ -81,12 +81,12 @@ def read(folder: str | os.PathLike[str]) -> list[Record]:
     Parameters
     ----------
     folder : str or path
-        Where `locole bench` has left its files.
+        Where ``locole bench`` has left its files.
 
     Returns
     -------
     list of dict
-        With the keys `KEYS`, in the order of the files' names and of their lines.
+        With the keys ``KEYS``, in the order of the files' names and of their lines.
 
     Examples
     --------

@@ -284,9 +284,9 @@ def run_spec(
     watcher : Watcher, optional
         Told what happens; by default nobody.
     at_once, engine
-        See `Bench.run`.
+        See ``Bench.run``.
     **options
-        See `Bench`.
+        See ``Bench``.
 
     Examples
     --------

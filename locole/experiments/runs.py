@@ -25,7 +25,7 @@ class Run:
     data_options : str
         What is taken of it: a compact JSON object, or empty.
     method, settings : str
-        Name in `locole.methods.METHODS`, and parameters as a compact JSON object or empty.
+        Name in ``locole.methods.METHODS``, and parameters as a compact JSON object or empty.
     embedding : str
         Family of vectors; empty for baselines.
     dim : int or None

@@ -67,9 +67,9 @@ class Spec:
     name, title : str
         The name is that of the file of records.
     kind : str
-        One of `KINDS`.
+        One of ``KINDS``.
     data : list of str
-        Names of data sets, or "auto" or "small": see `locole.experiments.data.choose_sets`.
+        Names of data sets, or "auto" or "small": see ``locole.experiments.data.choose_sets``.
     methods : list of Entry
     seeds : list of int
     time_limit_s : float

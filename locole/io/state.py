@@ -81,7 +81,7 @@ class SavedEstimator:
 
     The state is the constructor's parameters and, if fitted, the attributes listed in ``_learnt``. An
     author declares what the former may be, lists the latter with their types, and overrides
-    `_check_learnt`:
+    ``_check_learnt``:
 
     >>> from sklearn.base import BaseEstimator
     >>> from locole.parameters import NOT_NEGATIVE

@@ -103,7 +103,7 @@ class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
     """A regressor that learns from `TargetsLike` and predicts points of the real view.
 
     A subclass can be saved if it is decorated with ``saved_as("regressor.<name>")``, lists in
-    ``_learnt`` what `fit` leaves behind, and has a `_check_learnt`; see `locole.io.SavedEstimator`.
+    ``_learnt`` what `fit` leaves behind, and has a ``_check_learnt``; see `locole.io.SavedEstimator`.
     """
 
     #: Number of outputs; every regressor has it after `fit`.

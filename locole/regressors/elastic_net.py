@@ -65,7 +65,7 @@ class ElasticNetRegressor(LinearRegressor):
         Penalty λ1 ≥ 0; a positive one gives sparse weights.
     l2 : float or "auto"
         Penalty λ2 > 0; ``"auto"`` takes the one with the smallest error on some validation rows (see
-        `locole.regressors.penalty`) and leaves it in ``l2_`` with the reason in ``l2_reason_``.
+        ``locole.regressors.penalty``) and leaves it in ``l2_`` with the reason in ``l2_reason_``.
     max_passes : int
         Passes over the data for each block of outputs, at most.
     tol : float

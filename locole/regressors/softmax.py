@@ -51,7 +51,7 @@ class SoftmaxRegressor(LinearRegressor):
     with π the frequencies of the labels, κ the ``prior``.
 
     Logits of all labels and the gradient back to the point are fast transforms where the embedding
-    has them (`locole.cross_entropy`), so a row costs O(n_classes · log dim), and no matrix of
+    has them (``locole.cross_entropy``), so a row costs O(n_classes · log dim), and no matrix of
     n_classes × n_outputs exists.
 
     What is off by default did not help on all data; docs/default_model.md has the figures.
@@ -77,7 +77,7 @@ class SoftmaxRegressor(LinearRegressor):
         half-way most rows were right.
     n_sampled : int, optional
         Learn from this many labels for each batch instead of all; inexact, see
-        `locole.cross_entropy.Softmax`.
+        ``locole.cross_entropy.Softmax``.
     validation_fraction : float
         Part of the rows that is not learnt from but watched after each epoch: the weights with the
         fewest of them wrong are kept.

@@ -134,7 +134,7 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
     def partial_fit(self, samples: Samples) -> Self:
         """Learn from more samples, which may have more labels.
 
-        What `copy.copy` shares with a copy of the scorer must stay as it is.
+        What ``copy.copy`` shares with a copy of the scorer must stay as it is.
         """
 
     @abstractmethod

@@ -36,7 +36,7 @@ class NearestScorer(LabelScorer):
 
     .. math:: s'_i = a s_i + c\Big(\max_{r: y_r = i} \frac{\langle x, x_r \rangle}{\|x\| \|x_r\|}\Big)
 
-    The curve c is linear between `KNOTS`, 0 at similarity 0, and fitted to validation rows: it need not
+    The curve c is linear between ``KNOTS``, 0 at similarity 0 and fitted to validation rows: it need not
     rise. Where every label has one row of a kind (laws, and when each comes into force), a row that is
     all but equal speaks *against* its label, which no sum over features can say. A label that has the
     very row gets the curve's largest value: that is what was learnt.

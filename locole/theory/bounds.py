@@ -178,7 +178,7 @@ def posterior_error_bar(score: ArrayLike, coherence_re: float) -> tuple[Floats, 
     score : array-like
         Decoder scores of a regressor whose output is not normalised; any shape.
     coherence_re : float
-        λ_Re = max |Re⟨g_i, g_j⟩| in [0, 1); the coherence itself is safe too.
+        λ_Re = max ``|Re⟨g_i, g_j⟩|`` in [0, 1); the coherence itself is safe too.
 
     Returns
     -------

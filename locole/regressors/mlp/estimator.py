@@ -55,7 +55,7 @@ class MLPRegressor(TargetRegressor):
     """Neural network from sparse rows to points; needs torch: ``pip install 'locole[mlp]'``.
 
     Rows of X go into the first layer as they are, non-zero by non-zero, and only weights of features
-    that a batch has are touched; what `torch.optim.Adamax` would have done to the others is made up
+    that a batch has are touched; what ``torch.optim.Adamax`` would have done to the others is made up
     for when they are next needed. The result is that of dense Adamax, see ``docs/mlp.md``.
 
     Parameters
@@ -74,7 +74,7 @@ class MLPRegressor(TargetRegressor):
     learning_rate : float
         Of Adamax: how far a weight may move in a step, at most.
     schedule : {"constant", "step", "cosine", "linear"}
-        How the rate falls; see `locole.regressors.mlp.schedule.rates`.
+        How the rate falls; see ``locole.regressors.mlp.schedule.rates``.
     steps_at : sequence of int
         Epochs after which a step schedule divides the rate by ten.
     warm_up : float
