@@ -56,7 +56,12 @@ METHODS = {
     "elastic_net": Method("elastic net", "regressor", "ElasticNetRegressor", engines=True),
     "softmax": Method("softmax", "regressor", "SoftmaxRegressor"),
     "mlp": Method(
-        "network", "regressor", "MLPRegressor", {"recipe": "labels"}, "mlp:torch", engines=True
+        "network",
+        "regressor",
+        "MLPRegressor",
+        {"recipe": "labels", "patience": 8},
+        "mlp:torch",
+        engines=True,
     ),
     "auto": Method("locole, defaults", "default"),
     "mlp_cross_entropy": _baseline("MLP (CE)", "MLPCrossEntropy", needs="mlp:torch"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from locole.exceptions import LocoleError
 from locole.io import SavedEstimator
+from locole.samples import checked_rows
 
 __all__ = [
     "ArrayTargets",
     "LabelTargets",
     "TargetRegressor",
     "TargetsLike",
+    "ValidationRows",
     "as_targets",
     "remembered",
 ]
@@ -59,6 +61,18 @@ class LabelTargets(TargetsLike, Protocol):
 
         The settings are those of `locole.cross_entropy.Softmax`.
         """
+
+
+class ValidationRows(NamedTuple):
+    """Rows that are not learnt from: they say when to stop."""
+
+    X: Any
+    targets: Any
+    sample_weight: Any = None
+
+    def checked(self, regressor: Any) -> ValidationRows:
+        """As rows of the kind that the regressor learns from."""
+        return self._replace(X=checked_rows(regressor, self.X, dtype=np.float32, reset=False))
 
 
 class ArrayTargets:
@@ -108,6 +122,8 @@ class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
 
     #: Number of outputs; every regressor has it after `fit`.
     n_outputs_: int
+    #: Whether `fit` takes ``validation_rows`` and keeps the weights of the epoch that is best for them.
+    stops_early: ClassVar[bool] = False
 
     @property
     def learns_embedding(self) -> bool:

@@ -122,7 +122,7 @@ class Descent:
                 yield loss / n
 
     def weights(self) -> NDArray[np.float32]:
-        """Weights as they stand; the descent can go on from the same ones."""
+        """Weights as they stand; the descent can continue with the same ones."""
         if self.shrinkage is not None:
             self.shrinkage.pay_all()
         return np.float32(self.factor) * self.W

@@ -1,8 +1,9 @@
-"""Rows that are watched and not learnt from: which epoch's weights are the best."""
+"""Early stopping: validation rows say which epoch's weights are the best."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from locole.regressors.descent import Descent, points
 from locole.regressors.problem import Problem
 from locole.regressors.settings import Settings
 
-__all__ = ["Watch", "share_wrong", "split"]
+__all__ = ["EarlyStopping", "Watch", "not_first", "share_wrong", "split"]
 
 # Logits times this are so steep that the best label has all of the probability.
 _STEEP = np.float32(1000)
@@ -22,7 +23,7 @@ _ROWS = 64
 
 
 def split(rows: Problem, settings: Settings) -> tuple[Problem, Problem | None]:
-    """Rows to learn from and, if a fraction is given, rows to watch: at least one of each."""
+    """Rows to learn from and, if a fraction is given, validation rows: at least one of each."""
     if settings.validation_fraction == 0:
         return rows, None
     n = rows.n_rows
@@ -33,48 +34,94 @@ def split(rows: Problem, settings: Settings) -> tuple[Problem, Problem | None]:
     return rows.split(n_watched, seed=[settings.random_state, n, 2])
 
 
-def share_wrong(rows: Problem, W: NDArray[np.float32], *, n_jobs: int | None = None) -> float:
-    """Weighted part of the rows whose label does not come first.
+def not_first(softmax: Any, Z: NDArray[np.float32], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the label of each row is not the first by the logits ``Re⟨z, g⟩``.
 
     No decoder is needed: with steep logits a label that comes first has more than half of the
     probability, and a loss below log 2.
     """
+    loss, _ = softmax(_STEEP * Z, codes)
+    wrong: NDArray[np.bool_] = ~(loss < math.log(2))
+    return wrong
+
+
+def share_wrong(rows: Problem, W: NDArray[np.float32], *, n_jobs: int | None = None) -> float:
+    """Weighted part of the rows whose label does not come first."""
     softmax = rows.targets.softmax()
     n, n_outputs = rows.n_rows, rows.targets.shape[1]
 
     def wrong(part: slice) -> NDArray[np.bool_]:
         mine = np.arange(part.start, part.stop)
-        loss, _ = softmax(_STEEP * points(rows.X, mine, W, n_outputs), rows.codes[mine])
-        return ~(loss < math.log(2))
+        return not_first(softmax, points(rows.X, mine, W, n_outputs), rows.codes[mine])
 
     found = np.concatenate(map_blocks(wrong, n, block=_ROWS, n_jobs=n_jobs))
     return float(np.average(found, weights=rows.weight))
 
 
-class Watch:
-    """Keeps the weights with the fewest rows wrong; without rows to watch, the last ones.
+class EarlyStopping:
+    """Which epoch is the best: the one with the fewest validation rows wrong.
 
     The loss decides between equals only: it may rise while more and more rows are right.
+
+    Parameters
+    ----------
+    patience : int
+        Learning is over after so many epochs that were no better.
+    best : tuple of (error, loss)
+        Of the best epoch so far.
+    in_vain : int
+        Epochs since then.
+
+    Examples
+    --------
+    >>> watch = EarlyStopping(patience=2)
+    >>> [watch.improves(error, loss) for error, loss in [(0.3, 1.0), (0.2, 2.0), (0.2, 2.5), (0.4, 0.5)]]
+    [True, True, False, False]
+    >>> watch.is_over
+    True
+    """
+
+    def __init__(
+        self, patience: int, best: tuple[float, float] = (np.inf, np.inf), in_vain: int = 0
+    ) -> None:
+        self.patience, self.best, self.in_vain = patience, best, in_vain
+
+    def improves(self, error: float, loss: float) -> bool:
+        """Whether this epoch is the best so far."""
+        self.in_vain += 1
+        if not (error, loss) < self.best:
+            return False
+        self.best, self.in_vain = (error, loss), 0
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether patience has run out."""
+        return self.in_vain >= self.patience
+
+
+class Watch:
+    """Keeps the best weights of a descent; without validation rows, the last ones.
 
     Parameters
     ----------
     descent : Descent
         What makes the weights.
     rows : Problem, optional
-        Rows to watch.
+        Validation rows.
     patience : int
-        It is over after so many looks that saw nothing better.
+        See `EarlyStopping`.
     """
 
     def __init__(self, descent: Descent, rows: Problem | None, patience: int) -> None:
-        self.descent, self.rows, self.patience = descent, rows, patience
-        self.smallest, self.in_vain = (np.inf, np.inf), 0
+        self.descent, self.rows = descent, rows
+        self.stopping = EarlyStopping(patience)
         self.kept: NDArray[np.float32] | None = None
 
     @property
     def is_over(self) -> bool:
         """Whether patience has run out."""
-        return self.in_vain >= self.patience
+        return self.stopping.is_over
 
     def look(self) -> dict[str, float]:
         """Weigh the descent's weights as they stand; what there is to note."""
@@ -83,9 +130,7 @@ class Watch:
         W = self.descent.weights()
         error = share_wrong(self.rows, W, n_jobs=self.descent.settings.n_jobs)
         loss = self.descent.mean_loss(self.rows, W)
-        self.in_vain += 1
-        if (error, loss) < self.smallest:
-            self.smallest, self.in_vain = (error, loss), 0
+        if self.stopping.improves(error, loss):
             self.kept = W
         return {"validation_loss": loss, "validation_error": error}
 

@@ -272,7 +272,7 @@ class ElasticNetRegressor(LinearRegressor):
         if curvature.dtype != np.float64 or curvature.shape != (n_features,):
             raise ModelFileError("its elastic net lacks the curvature of its features")
         if not (np.isfinite(curvature).all() and (curvature >= 0).all()):
-            raise ModelFileError("its elastic net has a curvature that is none")
+            raise ModelFileError("its elastic net has an invalid curvature")
         if not 0 < self.l2_ < np.inf:
             raise ModelFileError("its elastic net has a penalty that is not positive")
 

@@ -24,7 +24,7 @@ from locole.parameters import (
     VERBOSE,
     one_of,
 )
-from locole.regressors.base import LabelTargets, TargetsLike, remembered
+from locole.regressors.base import LabelTargets, TargetsLike, ValidationRows, remembered
 from locole.regressors.descent import Descent, label_counts, learning_unit, softmax_of
 from locole.regressors.early_stopping import Watch, split
 from locole.regressors.linear import LinearRegressor
@@ -72,7 +72,7 @@ class SoftmaxRegressor(LinearRegressor):
     l2 : float
         Penalty λ2 ≥ 0. It is exact: a decay of all weights is one number.
     prior : float
-        So many times the logarithm of a label's frequency is added to its logit while learning, and
+        This multiple of the logarithm of a label's frequency is added to its logit while learning, and
         not when predicting. With 0 frequent labels are preferred, with 1 rare ones are found as often;
         half-way most rows were right.
     n_sampled : int, optional
@@ -105,7 +105,7 @@ class SoftmaxRegressor(LinearRegressor):
     rows_seen_ : int
         Rows learnt from so far.
     label_counts_ : array of shape (n_classes,)
-        As many of each label, by their weights.
+        Weighted count of each label.
     feature_squares_ : array of shape (n_features,), one more with an intercept
         Σ x² of each feature over the rows learnt from: what `partial_fit` goes by.
 
@@ -136,6 +136,7 @@ class SoftmaxRegressor(LinearRegressor):
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
+    stops_early = True
     _passed_over: ClassVar = ("averaging", "learn_tau", "start")
     _learnt: ClassVar = {
         **LinearRegressor._learnt,
@@ -182,15 +183,24 @@ class SoftmaxRegressor(LinearRegressor):
 
     @all_or_nothing
     def fit(
-        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        targets: TargetsLike | ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation_rows: ValidationRows | None = None,
     ) -> Self:
-        """Learn from scratch."""
+        """Learn from scratch; validation rows take the place of ``validation_fraction``."""
         settings = self._settings()
         X = checked_rows(self, X, dtype=np.float32)
         constant = self._wants_constant(X)
         self.label_counts_ = np.zeros(0)
         self.feature_squares_: NDArray[np.float64] | None = None
-        rows, watched = split(self._rows(X, targets, sample_weight, constant), settings)
+        rows = self._rows(X, targets, sample_weight, constant)
+        if validation_rows is None:
+            rows, watched = split(rows, settings)
+        else:
+            watched = self._rows(*validation_rows.checked(self), constant)
         self.history_: list[dict[str, float]] = []
         self.rows_seen_ = 0
         W = np.zeros((rows.X.shape[1], padded_width(rows.targets.shape[1])), dtype=np.float32)
@@ -294,9 +304,9 @@ class SoftmaxRegressor(LinearRegressor):
             raise ModelFileError("its softmax has weights of no whole number of vectors")
         counts = self.label_counts_
         if counts.dtype != np.float64 or counts.ndim != 1:
-            raise ModelFileError("its softmax has counts of labels that are none")
+            raise ModelFileError("its softmax has invalid counts of labels")
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
-            raise ModelFileError("its softmax has counts of labels that are none")
+            raise ModelFileError("its softmax has invalid counts of labels")
         squares = self.feature_squares_
         if squares is None:
             return
@@ -304,7 +314,7 @@ class SoftmaxRegressor(LinearRegressor):
         if squares.dtype != np.float64 or squares.shape != (n_features,):
             raise ModelFileError("its softmax lacks the squares of its features")
         if not (np.isfinite(squares).all() and (squares >= 0).all()):
-            raise ModelFileError("its softmax has squares of features that are none")
+            raise ModelFileError("its softmax has invalid squares of features")
 
     @classmethod
     def _from_state(cls, values: dict[str, Any]) -> Self:

@@ -4,6 +4,7 @@ from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
 from locole.scoring.nearest import NearestScorer
+from locole.scoring.network import NetworkScorer
 from locole.scoring.profiles import ProfileScorer
 from locole.scoring.prototypes import PrototypeScorer
 from locole.scoring.vectors import VectorScorer
@@ -13,6 +14,7 @@ __all__ = [
     "FactorScorer",
     "LabelScorer",
     "NearestScorer",
+    "NetworkScorer",
     "ProfileScorer",
     "PrototypeScorer",
     "VectorScorer",

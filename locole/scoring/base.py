@@ -176,6 +176,10 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         """
         return None
 
+    def watching(self, validation: Samples) -> Self:
+        """Itself, with validation rows by which the next `fit` decides when to stop, if it needs to."""
+        return self
+
     def left_out(self, samples: Samples) -> LabelScorer | None:
         """What remains, fitted, of a scorer that is not worth a fit; None: nothing."""
         return None

@@ -31,6 +31,7 @@ from locole.samples import Samples, spare_rows
 from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
+from locole.scoring.network import NetworkScorer
 from locole.scoring.profiles import ProfileScorer, suit_profiles
 from locole.scoring.prototypes import PrototypeScorer
 from locole.scoring.vectors import VectorScorer
@@ -139,14 +140,15 @@ class Plan(NamedTuple):
         is_profiled = self._wants_profiles() and suit_profiles(samples.plain)
         has_several = samples.starts is not None
         is_tall = has_several and samples.n_rows >= _ROWS_PER_FEATURE * samples.X.shape[1]
-        vectors = VectorScorer(
-            self._regressors(fit_intercept=True if is_tall else "auto"),
-            self._ensemble_embedding(samples.n_classes, several=has_several),
-            decoder=self.decoder,
-            feature_power=0.0 if is_tall else _POWER,
-            feature_floor=_FLOOR,
-            others_speak=is_profiled or bool(self.scorers),
-        )
+        behind: dict[str, Any] = {
+            "embedding": self._ensemble_embedding(samples.n_classes, several=has_several),
+            "decoder": self.decoder,
+            "feature_power": 0.0 if is_tall else _POWER,
+            "feature_floor": _FLOOR,
+            "others_speak": is_profiled or bool(self.scorers),
+        }
+        linear = {"fit_intercept": True if is_tall else "auto"}
+        vectors = VectorScorer(self._regressors(**linear), **behind)
         settings: dict[str, Any] = {"random_state": self.seed, "n_jobs": self.n_jobs}
         more: list[LabelScorer] = []
         if is_profiled:
@@ -155,6 +157,8 @@ class Plan(NamedTuple):
             more.append(FactorScorer(**settings))
         if isinstance(samples.X, PairedRows):
             more.append(PrototypeScorer(**settings))
+        if self.regressor == "mlp":
+            more.append(NetworkScorer({"mlp": self.make_regressor()}, **behind))
         is_reranked = has_several and samples.n_rows <= _SEVERAL_RERANKED
         return Ensemble(
             [vectors, *more, *self.scorers],
@@ -281,12 +285,9 @@ class Plan(NamedTuple):
         if not isinstance(self.regressor, str):
             return {type(self.regressor).__name__: self.make_regressor()}
         asked = self.make_regressor()  # refuses an engine that cannot be used
-        if self.regressor == "mlp":
-            # Its weight beside what it starts from is fitted too: the sum is not worse for it.
-            return {**self._linear(**linear), "mlp": asked}
-        if self.regressor != "auto":
-            return {self.regressor: asked}
-        return self._linear(**linear)
+        if self.regressor in ("auto", "mlp"):
+            return self._linear(**linear)
+        return {self.regressor: asked}
 
     def _linear(self, **parameters: Any) -> dict[str, TargetRegressor]:
         """Linear regressors of the default model."""

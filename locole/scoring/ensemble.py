@@ -153,19 +153,18 @@ class Ensemble(LabelScorer):
         train, validation = samples.split(n_validation, seed=[self.random_state, samples.n_rows, 1])
         # A cluster is joined or started once for all scorers.
         with make_engine(self.engine).running(self.n_jobs):
-            self.scorers_, sketched = self._fitted(train, validation, before)
-            trial = Trial.of(self.scorers_, validation, n_jobs=self.n_jobs)
-            optional = [name for scorer in self.scorers_ for name in scorer.optional_sources]
-            kept, weights = trial.without_idle(self.scorers_, optional)
-            self.choice_ = trial.choice(weights, also=sketched)
+            fitted, lost = self._fitted(train, validation, before)
+            # Filled in later: sources are listed in the order of scorers, also those that go.
+            lost |= dict.fromkeys(name for scorer in fitted for name in scorer.sources)
+            self.scorers_, trial, weights = self._weighed(fitted, validation, lost)
+            self.choice_ = trial.choice(weights, also=lost)
             ranked = trial.ranked(weights)
             self.reranker_, ranked = self._reranker(trial, ranked, train, samples)
             self._validated = ranked
             parts = divided(weights, self.scorers_)
-            self.scorers_ = [self.scorers_[i] for i in kept]
             self.weights_ = [
-                scorer.set_source_weights(parts[i])
-                for i, scorer in zip(kept, self.scorers_, strict=True)
+                scorer.set_source_weights(part)
+                for scorer, part in zip(self.scorers_, parts, strict=True)
             ]
             for scorer in self.scorers_:
                 scorer.partial_fit(validation)
@@ -197,25 +196,50 @@ class Ensemble(LabelScorer):
         def fit(scorers: dict[int, LabelScorer]) -> None:
             for i in sorted(scorers, key=lambda i: stages[i]):
                 earlier = [fitted[j] for j in fitted if stages[j] < stages[i]]
-                fitted[i] = scorers[i].fit(train, before=(*before, *earlier))
+                scorer = scorers[i].watching(validation)
+                fitted[i] = scorer.fit(train, before=(*before, *earlier))
 
         unfitted = {i: copy.copy(scorer) for i, scorer in enumerate(self.scorers)}
         asked = {i: scorer.sketch(train) for i, scorer in unfitted.items()}
         sketches = {i: sketch for i, sketch in asked.items() if sketch is not None}
-        fit(unfitted | sketches)
-        if not sketches:
-            return [fitted[i] for i in unfitted], {}
-        rough = [fitted[i] for i in unfitted]
-        trial = Trial.of(rough, validation, n_jobs=self.n_jobs)
-        optional = [name for sketch in sketches.values() for name in sketch.sources]
-        kept, weights = trial.without_idle(rough, optional)
-        out = sketches.keys() - kept
-        found = trial.choice(weights)["sources"]
-        lost = {name: found[name] for i in sorted(out) for name in rough[i].sources}
-        fit({i: unfitted[i] for i in sketches if i not in out})
-        remains = {i: unfitted[i].left_out(train) for i in out}
-        final = [remains.get(i, fitted[i]) for i in unfitted]
-        return [scorer for scorer in final if scorer is not None], lost
+        lost: dict[str, Any] = {}
+        if sketches:
+            last = max(stages[i] for i in sketches)
+            fit({i: asked[i] or scorer for i, scorer in unfitted.items() if stages[i] <= last})
+            places = sorted(fitted)
+            rough = [fitted[i] for i in places]
+            trial = Trial.of(rough, validation, n_jobs=self.n_jobs)
+            optional = [name for sketch in sketches.values() for name in sketch.sources]
+            kept, weights = trial.without_idle(rough, optional)
+            lost = trial.lost(rough, kept, weights)
+            for i in sketches:
+                del fitted[i]
+            for i in sketches.keys() - {places[j] for j in kept}:
+                remains = unfitted.pop(i).left_out(train)
+                if remains is not None:
+                    fitted[i] = remains
+        fit({i: scorer for i, scorer in unfitted.items() if i not in fitted})
+        return [fitted[i] for i in sorted(fitted)], lost
+
+    def _weighed(
+        self, scorers: list[LabelScorer], validation: Samples, lost: dict[str, Any]
+    ) -> tuple[list[LabelScorer], Trial, NDArray[np.float64]]:
+        """Scorers that are worth their place, a trial of them, and the weights of their sources.
+
+        Those of late stages are asked first: if they go, the others are weighed as if they had never
+        been there. The sources of all that go are added to ``lost``.
+        """
+        trial, optional = Trial.of(scorers, validation, n_jobs=self.n_jobs), []
+        for stage in sorted({scorer.stage for scorer in scorers}, reverse=True):
+            optional += [name for s in scorers if s.stage == stage for name in s.optional_sources]
+            kept, weights = trial.without_idle(scorers, optional)
+            while len(kept) < len(scorers):
+                # What goes proposes no candidates.
+                lost |= trial.lost(scorers, kept, weights)
+                scorers = [scorers[i] for i in kept]
+                trial = Trial.of(scorers, validation, n_jobs=self.n_jobs)
+                kept, weights = trial.without_idle(scorers, optional)
+        return scorers, trial, weights
 
     def _reranker(
         self, trial: Trial, ranked: ValidationScores, train: Samples, samples: Samples

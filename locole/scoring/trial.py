@@ -80,13 +80,17 @@ class Trial(NamedTuple):
     def without_idle(
         self, scorers: Sequence[LabelScorer], optional: Sequence[str]
     ) -> tuple[list[int], NDArray[np.float64]]:
-        """Leave out optional sources that do not help: places of the scorers left, and the weights."""
+        """Leave out optional sources that do not help, asked in the given order.
+
+        Returns the places of the scorers that are left, and the weights of all sources.
+        """
         use, weights = np.ones(len(self.names), dtype=bool), self.weights()
         owners = [scorer for scorer in scorers for _ in scorer.sources]
-        for i, (name, scorer) in enumerate(zip(self.names, owners, strict=True)):
-            if name not in optional:
+        for name in optional:
+            if name not in self.names:
                 continue
-            fewer = use.copy()
+            i = self.names.index(name)
+            scorer, fewer = owners[i], use.copy()
             fewer[i] = False
             other = self.weights(fewer)
             is_worse = name in scorer.optional_sources and not scorer.optional
@@ -118,6 +122,14 @@ class Trial(NamedTuple):
             "accuracy": self.accuracy(weights),
             "sources": (also or {}) | sources,
         }
+
+    def lost(
+        self, scorers: Sequence[LabelScorer], kept: Sequence[int], weights: NDArray
+    ) -> dict[str, Any]:
+        """What the choice says of the sources of scorers that are not kept."""
+        found = self.choice(weights)["sources"]
+        gone = [scorer for i, scorer in enumerate(scorers) if i not in kept]
+        return {name: found[name] for scorer in gone for name in scorer.sources}
 
     def ranked(self, weights: NDArray) -> ValidationScores:
         """All candidates under these weights, best first."""

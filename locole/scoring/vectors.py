@@ -24,6 +24,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.parameters import NOT_NEGATIVE, SWITCH, one_of
 from locole.regressors import ElasticNetRegressor, TargetRegressor
+from locole.regressors.base import ValidationRows
 from locole.regressors.linear import LinearRegressor
 from locole.samples import LARGEST, Rows, Samples, take
 from locole.scoring.base import SKETCHED_ROWS, Codes, Contributions, LabelScorer, entries_of
@@ -152,6 +153,7 @@ class VectorScorer(LabelScorer):
 
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Fit every regressor to the labels' vectors."""
+        validation = self.__dict__.pop("_validation", None)
         regressors, embedding = self._checked()
         if embedding.n_classes != samples.n_classes:
             embedding = embedding.resized(samples.n_classes)
@@ -171,9 +173,12 @@ class VectorScorer(LabelScorer):
         self.feature_weights_ = self._weights_of_features(before)
         X = weigh_features(samples.plain, self.feature_weights_)
         targets = _targets(samples, embedding)
+        watched = {} if validation is None else self._validation_rows(validation, embedding)
         self.regressors_ = {
             # A clone would have a copy of its engine, which is not the one that is running.
-            name: copy.copy(regressor).fit(X, targets, sample_weight=samples.weight)
+            name: copy.copy(regressor).fit(
+                X, targets, sample_weight=samples.weight, **watched if regressor.stops_early else {}
+            )
             for name, regressor in regressors.items()
         }
         self.weights_ = [1.0] * len(regressors)
@@ -182,6 +187,11 @@ class VectorScorer(LabelScorer):
         self.weight_seen_ = samples.total_weight
         self._measure_recall(samples.X)
         return self
+
+    def _validation_rows(self, samples: Samples, embedding: Embedding) -> dict[str, Any]:
+        X = weigh_features(samples.plain, self.feature_weights_)
+        rows = ValidationRows(X, _targets(samples, embedding), samples.weight)
+        return {"validation_rows": rows}
 
     def sketch(self, samples: Samples) -> VectorScorer | None:
         """The elastic net with a few outputs and passes, if it is all there is: a tenth of the time."""

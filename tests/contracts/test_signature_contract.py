@@ -17,6 +17,7 @@ POSITIONAL = {
     "fit": ["sample_weight"],
     "partial_fit": ["classes", "sample_weight"],
     "VectorScorer": ["regressors", "embedding"],
+    "NetworkScorer": ["regressors", "embedding"],
     "TextClassifier": ["features", "classifier"],
 }
 

@@ -18,10 +18,12 @@ from same import assert_same_bits
 from sklearn.exceptions import NotFittedError
 
 from locole import LocoleClassifier, load
+from locole.decoders import decode
 from locole.embeddings import Gaussian, Kerdock
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import read_model, write_model
 from locole.regressors import ElasticNetRegressor, MLPRegressor, RegressorAdapter, checkpoint
+from locole.regressors.base import ValidationRows
 from locole.regressors.mlp import fitting, network
 from locole.regressors.mlp.recipes import RECIPES, Settings, resolve
 from locole.regressors.mlp.training import Training
@@ -157,7 +159,7 @@ def test_features_that_no_row_has_weigh_nothing():
 
 
 def test_the_linear_start_is_the_elastic_net():
-    """With a rate of zero nothing else is learnt; rows held out are not looked at."""
+    """With a rate of zero nothing else is learnt; validation rows are not looked at."""
     model = small(start="linear", skip=True, normalise=False, loss="squared", learning_rate=0.0)
     linear = ElasticNetRegressor()
     for X, targets in ((X_WORDS, TARGETS), (prototypes()[0], prototypes()[0][:, :5] ** 2)):
@@ -177,19 +179,36 @@ def test_the_linear_start_is_the_elastic_net():
 
 
 def test_learning_stops_when_it_no_longer_pays():
-    """Labels at random: the loss of rows held out soon rises, and the best weights are kept."""
+    """Half of the labels at random: soon no more rows are right, and the best weights are kept."""
     rng = np.random.default_rng(0)
-    targets = Targets(rng.integers(0, 40, 200), EMBEDDING)
+    labels = np.where(rng.random(200) < 0.5, Y_WORDS, rng.integers(0, 40, 200))
+    targets = Targets(labels, EMBEDDING)
     model = small(epochs=40, validation=0.25, patience=3, loss="softmax", schedule="constant")
     model.fit(X_WORDS, targets)
-    history = [record["validation_loss"] for record in model.history_]
-    best = int(np.argmin(history))
+    history = [(r["validation_error"], r["validation_loss"]) for r in model.history_]
+    best = history.index(min(history))
+    assert best > 0
     assert len(history) == best + 1 + 3 < 40
     assert model.rows_seen_ == 150
     shorter = small(epochs=best + 1, validation=0.25, patience=40, loss="softmax")
     shorter.set_params(schedule="constant").fit(X_WORDS, targets)
     assert_same_bits(shorter.first_, model.first_)
     assert_same_bits(shorter.layers_, model.layers_)
+
+
+def test_a_network_is_not_worse_than_the_linear_model_that_it_starts_from():
+    """Steps so large that every epoch is worse: the weights are the first ones."""
+    X, y = words(n_samples=400)
+    given = ValidationRows(X[300:], Targets(y[300:], EMBEDDING))
+    options = {"start": "linear", "skip": True, "normalise": False, "loss": "softmax"}
+    network = small(**options, learning_rate=1.0, epochs=2)
+    network.fit(X[:300], Targets(y[:300], EMBEDDING), validation_rows=given)
+    linear = ElasticNetRegressor().fit(X[:300], Targets(y[:300], EMBEDDING))
+    expected = linear.predict(X)
+    np.testing.assert_allclose(network.predict(X), expected, atol=1e-5 * np.abs(expected).max())
+    wrong = decode(EMBEDDING, linear.predict(X[300:]))[0].ravel() != y[300:]
+    assert all(record["validation_error"] >= wrong.mean() for record in network.history_)
+    assert network.rows_seen_ == 300
 
 
 # --- overflow ---

@@ -30,6 +30,7 @@ from locole.regressors.base import (
     LabelTargets,
     TargetRegressor,
     TargetsLike,
+    ValidationRows,
     as_targets,
     remembered,
 )
@@ -45,7 +46,7 @@ from locole.samples import checked_rows
 __all__ = ["MLPRegressor"]
 
 # Which form the state of a fit has; states of other forms belong to other fits.
-_STATE = 2
+_STATE = 3
 # Logits of points of unit length begin with this factor.
 _FIRST_SCALE = 16.0
 
@@ -103,8 +104,9 @@ class MLPRegressor(TargetRegressor):
         Weight of what keeps learnt vectors apart: by default 1 with the squared loss, without which
         those of labels that the rows do not tell apart become one, and 0 with the softmax.
     validation : float
-        Part of the rows that is held out. Learning stops when their loss has not fallen for
-        ``patience`` epochs, and the best weights are kept, which takes the memory of another copy.
+        Part of the rows that is not learnt from. Learning stops when it has put no more of them right
+        for ``patience`` epochs, and the best weights are kept, be it those that it starts from; the
+        loss decides between equals. It takes the memory of another copy of the weights.
     patience : int
         See ``validation``.
     first_layer : {"float32", "float16"}
@@ -136,12 +138,13 @@ class MLPRegressor(TargetRegressor):
     layers_ : dict of arrays
         Everything else, by name, also label vectors if they were learnt.
     vectors_ : array of shape (n_classes, n_outputs) or None
-        Label vectors, if they were learnt. `partial_fit` goes on from those of its targets.
+        Label vectors, if they were learnt. `partial_fit` starts from those of its targets.
     settings_ : dict
         What the recipe and the parameters came to.
     history_ : list of dict
         For each epoch ``loss``, ``wall_s``, ``examples_per_s``, ``learning_rate``, and
-        ``validation_loss`` if rows were held out.
+        ``validation_loss`` and ``validation_error`` if there are validation rows; the error, the part
+        of them whose label does not come first, is 0 where there are no labels to compare.
     rows_seen_ : int
         Rows learnt from so far.
 
@@ -170,6 +173,7 @@ class MLPRegressor(TargetRegressor):
         "engine": ENGINE,
         "verbose": VERBOSE,
     }
+    stops_early = True
     _unsaved: ClassVar = ("engine", "checkpoint")
     _passed_over: ClassVar = ("checkpoint",)
     _learnt: ClassVar = {
@@ -250,18 +254,26 @@ class MLPRegressor(TargetRegressor):
 
     @all_or_nothing
     def fit(
-        self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        targets: TargetsLike | ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation_rows: ValidationRows | None = None,
     ) -> Self:
-        """Learn from scratch."""
+        """Learn from scratch; validation rows that are given take the place of ``validation``."""
         settings = self._settings()
         X = checked_rows(self, X, dtype=np.float32)
         rows = self._rows(X, targets, sample_weight, settings)
-        rows, held = self._split(rows)
+        if validation_rows is None:
+            rows, validation = self._split(rows)
+        else:
+            validation = self._rows(*validation_rows.checked(self), settings)
         settings = settings.for_rows(rows.n_rows)
         shape = _shape(settings, X.shape[1], rows.targets.shape[1], rows.targets)
         counts = np.bincount(rows.X.indices, minlength=X.shape[1])
-        self._require_room(shape, settings, counts, rows.n_rows)
-        checkpoints = self._checkpoints(rows, settings)
+        self._require_room(shape, settings, counts, rows.n_rows, copy=validation is not None)
+        checkpoints = self._checkpoints(rows, settings, validation_rows)
         has_begun = checkpoints is not None and checkpoints.read() is not None
         W = first_weights(shape, self.random_state)
         arrays = initial(shape, self.random_state, scale=_FIRST_SCALE)
@@ -275,7 +287,7 @@ class MLPRegressor(TargetRegressor):
             W = W.astype(np.float16).view(np.uint16)
         self.history_: list[dict[str, float]] = []
         self.rows_seen_ = 0
-        self._learn(rows, held, settings, shape, W, arrays, checkpoints=checkpoints)
+        self._learn(rows, validation, settings, shape, W, arrays, checkpoints=checkpoints)
         return self
 
     def _start_linear(self, rows: Problem, shape: Shape, W: NDArray, arrays: Any) -> None:
@@ -309,7 +321,7 @@ class MLPRegressor(TargetRegressor):
         X = checked_rows(self, X, dtype=np.float32, reset=False)
         rows = self._rows(X, targets, sample_weight, settings)
         rows.require_outputs(self.n_outputs_)
-        rows, held = self._split(rows)
+        rows, validation = self._split(rows)
         share = rows.n_rows / (self.rows_seen_ + rows.n_rows)
         # Copies: an interrupted fit leaves the old weights.
         arrays = {name: np.array(array) for name, array in self.layers_.items()}
@@ -317,7 +329,7 @@ class MLPRegressor(TargetRegressor):
         shape = _shape(settings, self.n_features_in_, self.n_outputs_, rows.targets)
         if shape.n_learnt:
             arrays["vectors"] = np.array(rows.targets.table(0, shape.n_outputs), dtype=np.float32)
-        self._learn(rows, held, settings, shape, W, arrays, rate=share)
+        self._learn(rows, validation, settings, shape, W, arrays, rate=share)
         return self
 
     def _rows(self, X: Any, targets: Any, sample_weight: Any, settings: Settings) -> Problem:
@@ -334,13 +346,13 @@ class MLPRegressor(TargetRegressor):
         return make_problem(X, as_targets(targets), sample_weight).relative()
 
     def _learn(
-        self, rows: Problem, held: Problem | None, settings: Settings, shape: Shape, W: NDArray,
-        arrays: Any, *, rate: float = 1.0, checkpoints: Checkpoints | None = None,
+        self, rows: Problem, validation: Problem | None, settings: Settings, shape: Shape,
+        W: NDArray, arrays: Any, *, rate: float = 1.0, checkpoints: Checkpoints | None = None,
     ) -> None:  # fmt: skip
         from locole.regressors.mlp.job import Job, learn
 
         job = Job(
-            rows, held, settings, shape, W, arrays,
+            rows, validation, settings, shape, W, arrays,
             seed=self.random_state, rate=rate, patience=self.patience,
             row_moment=self.second_moment == "row", device=self.device,
         )  # fmt: skip
@@ -354,7 +366,13 @@ class MLPRegressor(TargetRegressor):
         self.rows_seen_ += rows.n_rows
 
     def _require_room(
-        self, shape: Shape, settings: Settings, counts: NDArray[np.int64], n_rows: int
+        self,
+        shape: Shape,
+        settings: Settings,
+        counts: NDArray[np.int64],
+        n_rows: int,
+        *,
+        copy: bool,
     ) -> None:
         """Say so before hours of learning, not after, if memory is short."""
         from locole.regressors.mlp.device import choose_device
@@ -364,32 +382,32 @@ class MLPRegressor(TargetRegressor):
         n_bytes = training_bytes(
             shape,
             n_met=int(np.count_nonzero(counts)),
-            n_momenta=momenta(
-                counts, -(-n_rows // settings.batch_size), settles=self.validation > 0
-            ),
+            n_momenta=momenta(counts, -(-n_rows // settings.batch_size), settles=copy),
             n_entries=int(counts.sum()),
             batch_size=settings.batch_size,
             half=self.first_layer == "float16",
             row_moment=self.second_moment == "row",
-            copy=self.validation > 0,
+            copy=copy,
         )
         require_room(n_bytes, shape)
 
     def _split(self, rows: Problem) -> tuple[Problem, Problem | None]:
-        """Rows to learn from, and those held out."""
+        """Rows to learn from, and validation rows."""
         n = rows.n_rows
         n_held = round(self.validation * n)
         if n_held == 0:
             return rows, None
         if n_held >= n:
-            raise LocoleError(f"validation leaves none of the {n} rows: hold out fewer.")
+            raise LocoleError(f"validation leaves none of the {n} rows: take a smaller part.")
         return rows.split(n_held, seed=[self.random_state, 3])
 
-    def _checkpoints(self, rows: Problem, settings: Settings) -> Checkpoints | None:
+    def _checkpoints(
+        self, rows: Problem, settings: Settings, given: ValidationRows | None
+    ) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
         own = (self.random_state, self.validation, self.patience, self.first_layer)
-        owner = fingerprint(rows, settings, *own, self.second_moment, _STATE)
+        owner = fingerprint(rows, settings, *own, self.second_moment, given is None, _STATE)
         return Checkpoints(self.checkpoint, owner=owner, every_s=self.checkpoint_every_s)
 
     def _settings(self) -> Settings:

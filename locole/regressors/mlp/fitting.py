@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io.trust import check_like
 from locole.regressors.checkpoint import Checkpoints
+from locole.regressors.early_stopping import EarlyStopping
 from locole.regressors.mlp.training import LossOverflowError, Training
 from locole.regressors.problem import Problem
 
@@ -29,29 +30,30 @@ class Fit:
     ----------
     training : Training
         What is run.
-    held : Problem, optional
-        Rows that are not learnt, for early stopping.
+    validation : Problem, optional
+        Rows that are not learnt: the weights that are best for them are kept, be it the first ones.
     patience : int
-        Epochs without a better loss of the validation rows after which learning stops.
+        See `EarlyStopping`.
     checkpoints : Checkpoints, optional
         Where the state is kept, by the first process of a group.
 
     Attributes
     ----------
     history : list of dict
-        For each epoch ``loss``, ``wall_s``, ``examples_per_s``, ``learning_rate`` and, with rows held
-        out, ``validation_loss``.
+        For each epoch ``loss``, ``wall_s``, ``examples_per_s``, ``learning_rate`` and, with
+        validation rows, ``validation_loss`` and ``validation_error``.
     """
 
     def __init__(
         self,
         training: Training,
         *,
-        held: Problem | None = None,
+        validation: Problem | None = None,
         patience: int = 2,
         checkpoints: Checkpoints | None = None,
     ) -> None:
-        self.training, self.held, self.patience = training, held, patience
+        self.training, self.validation = training, validation
+        self.stopping = EarlyStopping(patience)
         self.checkpoints = checkpoints
         self.history: list[dict[str, float]] = []
         self.kept: dict[str, Any] = {}
@@ -67,10 +69,12 @@ class Fit:
         """Learn; the training then has the weights to be used. ``tell`` is told of the steps done."""
         self._tell = tell
         try:
+            if self.validation is not None and not self.history:
+                self._judge(n_jobs)
             self._epochs(n_jobs)
         except LossOverflowError:
             self._recover()
-        if self.held is not None and self.kept:
+        if self.validation is not None and self.kept:
             self._use_kept()
         self._save(always=True)
 
@@ -85,24 +89,24 @@ class Fit:
                 rate = float(self.training.rates[self.training.done - 1])
                 record = {"loss": loss, "wall_s": wall, "examples_per_s": n / wall}
                 self.history.append({**record, "learning_rate": rate})
-                self._judge(n_jobs)
+                self.history[-1] |= self._judge(n_jobs)
                 start = time.perf_counter()
             self._save()
             self._tell(self.training.done)
             if self.stopped:
                 return
 
-    def _judge(self, n_jobs: int | None) -> None:
+    def _judge(self, n_jobs: int | None) -> dict[str, float]:
         """Keep the weights if they are the best so far, and stop if they have long not been."""
-        if self.held is None:
+        if self.validation is None:
             if self._keeps:
-                self._keep(0.0)
-            return
-        loss = self.training.loss_on(self.held, n_jobs=n_jobs)
-        self.history[-1]["validation_loss"] = loss
-        if not self.kept or loss < self.kept["loss"]:
-            self._keep(loss)
-        self.stopped = len(self.history) - self.kept["epoch"] >= self.patience
+                self._keep(0.0, 0.0)
+            return {}
+        error, loss = self.training.judge(self.validation, n_jobs=n_jobs)
+        if self.stopping.improves(error, loss) or not self.kept:
+            self._keep(error, loss)
+        self.stopped = self.stopping.is_over
+        return {"validation_loss": loss, "validation_error": error}
 
     @property
     def _keeps(self) -> bool:
@@ -110,9 +114,9 @@ class Fit:
         shape, item = self.training.shape, self.training.layer.W.itemsize
         first = shape.n_features * shape.width * item
         size = first + sum(array.nbytes for array in self.training.arrays.values())
-        return self.held is not None or size <= _SPARE_BYTES
+        return self.validation is not None or size <= _SPARE_BYTES
 
-    def _keep(self, loss: float) -> None:
+    def _keep(self, error: float, loss: float) -> None:
         if not self.kept:
             arrays = {name: array.copy() for name, array in self.training.arrays.items()}
             self.kept = {"first": self.training.layer.W.copy(), "arrays": arrays}
@@ -120,7 +124,7 @@ class Fit:
             self.kept["first"][:] = self.training.layer.W
             for name, array in self.training.arrays.items():
                 self.kept["arrays"][name][:] = array
-        self.kept |= {"loss": loss, "epoch": len(self.history)}
+        self.kept |= {"error": error, "loss": loss, "epoch": len(self.history)}
 
     def _use_kept(self) -> None:
         self.training.layer.W[:] = self.kept["first"]
@@ -193,7 +197,8 @@ class Fit:
         own: dict[str, Any] = {"arrays": training.arrays, "loss": 0.0}
         if kept:
             kept = {**_copied(kept), "first": np.array(part(kept["first"]))}
-            check_like(kept, {**own, "first": training.layer.W, "epoch": 0}, "kept weights")
+            like = {**own, "first": training.layer.W, "error": 0.0, "epoch": 0}
+            check_like(kept, like, "kept weights")
         own |= {"moments": training.network.moments, "history": [], "stopped": False}
         check_like({**state, "layer": 0, "kept": 0}, {**own, "layer": 0, "kept": 0}, "state")
         training.layer.restore(layer)
@@ -204,6 +209,9 @@ class Fit:
         training.network.push()
         training.loss, self.history = state["loss"], list(state["history"])
         self.kept, self.stopped = kept, state["stopped"]
+        if self.validation is not None and kept:
+            best, in_vain = (kept["error"], kept["loss"]), len(self.history) - kept["epoch"]
+            self.stopping = EarlyStopping(self.stopping.patience, best, in_vain)
 
 
 def _with_columns(layer: dict[str, Any], change: Callable[[NDArray], NDArray]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Job(NamedTuple):
     """Everything that decides what is learnt, and where it begins."""
 
     rows: Problem
-    held: Problem | None
+    validation: Problem | None
     settings: Settings
     shape: Shape
     W: NDArray
@@ -99,7 +99,9 @@ def _work(shared: tuple[Job, Checkpoints | None], state: Any, member: Member) ->
             job.rows, job.settings, job.shape, W, arrays,
             seed=job.seed, row_moment=job.row_moment, rate=job.rate, device=job.device, group=group,
         )  # fmt: skip
-        fit = Fit(training, held=job.held, patience=job.patience, checkpoints=checkpoints)
+        fit = Fit(
+            training, validation=job.validation, patience=job.patience, checkpoints=checkpoints
+        )
         if state is not None:
             fit.restore(state)
         fit.run(n_jobs=member.threads, tell=member.tell)

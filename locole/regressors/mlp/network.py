@@ -32,7 +32,7 @@ _NUMBERS = 1 << 18
 # How far a batch moves the running mean and variance.
 _MOMENTUM = 0.1
 
-# Numbers that are none are found by their loss: no need for a warning.
+# NaN and infinity are found by the loss: no need for a warning.
 _QUIET = np.errstate(over="ignore", invalid="ignore")
 _BETAS = np.array(BETAS, dtype=np.float32)
 _EPS = np.float32(EPS)

@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from locole.parallel.blocks import map_blocks, n_threads, workers
+from locole.regressors.base import LabelTargets
+from locole.regressors.early_stopping import not_first
 from locole.regressors.mlp.batches import Batch, Foresight, Grouper, Orders, ahead
 from locole.regressors.mlp.device import DeviceLayer, DeviceNetwork, choose_device
 from locole.regressors.mlp.group import ALONE, Alone
@@ -24,7 +26,7 @@ from locole.regressors.problem import Problem
 
 __all__ = ["LossOverflowError", "Training", "joint_of", "losses_of"]
 
-_HELD_ROWS = 512
+_VALIDATION_ROWS = 512
 
 
 class LossOverflowError(ArithmeticError):
@@ -156,27 +158,46 @@ class Training:
         self.network.update(outcome.dense, pace, apply)
         self.loss += outcome.loss
 
-    def loss_on(self, held: Problem, *, n_jobs: int | None) -> float:
-        """Mean loss of other rows, with the weights at the end of an epoch."""
-        losses, n = self._losses_on(held), held.n_rows
+    def judge(self, rows: Problem, *, n_jobs: int | None) -> tuple[float, float]:
+        """Share of validation rows that are wrong, and their mean loss, at the end of an epoch.
+
+        Without labels to compare, as with an array of targets, the share is 0.
+        """
+        losses, wrong = self._losses_on(rows), self._errors_on(rows)
 
         @np.errstate(over="ignore", invalid="ignore")
-        def loss(part: slice) -> float:
-            A = self.group.wide(product(held.X[part], self.layer.W))
+        def judged(part: slice) -> NDArray[np.float64]:
+            A = self.group.wide(product(rows.X[part], self.layer.W))
             Z = forward(self.shape, self.arrays, A)
-            return float(losses(Z, np.arange(part.start, part.stop)).sum(dtype=np.float64))
+            some = np.arange(part.start, part.stop)
+            return np.array([f(Z, some).sum(dtype=np.float64) for f in (wrong, losses)])
 
         # Processes must ask each other in the same order.
         n_jobs = n_jobs if self.group.size == 1 else 1
-        return sum(map_blocks(loss, n, block=_HELD_ROWS, n_jobs=n_jobs)) / n
+        blocks = map_blocks(judged, rows.n_rows, block=_VALIDATION_ROWS, n_jobs=n_jobs)
+        error, loss = np.sum(blocks, axis=0) / rows.n_rows
+        return float(error), float(loss)
 
-    def _losses_on(self, held: Problem) -> Callable[[NDArray, NDArray], NDArray]:
-        joint = joint_of(held, self.settings)
+    def _errors_on(self, rows: Problem) -> Callable[[NDArray, NDArray], NDArray]:
+        targets = rows.targets
+        has_labels = isinstance(targets, LabelTargets) and getattr(targets, "sets", None) is None
+        if self.settings.embedding_rate or not has_labels:
+            return lambda Z, some: np.zeros(len(some))
+        softmax, weight = targets.softmax(), rows.weight
+
+        def errors(Z: NDArray, some: NDArray) -> NDArray:
+            wrong = not_first(softmax, Z, rows.codes[some])
+            return wrong if weight is None else wrong * weight[some]
+
+        return errors
+
+    def _losses_on(self, rows: Problem) -> Callable[[NDArray, NDArray], NDArray]:
+        joint = joint_of(rows, self.settings)
         if joint is None:
-            losses = losses_of(held, self.settings)
-            return lambda Z, rows: losses(Z, rows)[0]
+            losses = losses_of(rows, self.settings)
+            return lambda Z, some: losses(Z, some)[0]
         G = torch.from_numpy(self.arrays["vectors"])
-        return lambda Z, rows: joint.losses(torch.from_numpy(Z), G, rows, _plain_product).numpy()
+        return lambda Z, some: joint.losses(torch.from_numpy(Z), G, some, _plain_product).numpy()
 
 
 def _plain_product(left: Any, right: Any) -> Any:
