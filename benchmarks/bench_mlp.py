@@ -67,8 +67,8 @@ def run_ours(case: dict) -> dict[str, float]:
         Problem(X, targets), settings, shape, W, initial(shape, 0),
         seed=0, row_moment=case.get("row", False),
     )  # fmt: skip
-    # Nothing reads the weights between two epochs, as with networks of more than 1 GB without rows
-    # held out.
+    # Nothing reads the weights between two epochs, as with networks of more than 1 GB without
+    # validation rows.
     training.settles = False
     following = followings(training)
     before = peak_bytes()

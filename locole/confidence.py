@@ -213,7 +213,7 @@ class ConfidentAnswers:
 
     @all_or_nothing
     def calibrate(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit probabilities, thresholds and sets anew, to rows that the model has not learnt.
+        """Fit probabilities, thresholds and sets again, to rows that the model has not learnt.
 
         For models without validation rows of their own, and where new rows differ from those that the
         model was fitted to. Labels and their scores stay as they are.

@@ -316,7 +316,7 @@ class AnnexML(Baseline):
         check_indices(features, "features", below=d, dtypes=("int32",), rising_within=pointers)
         maps, points = self._maps, self._points
         if maps.ndim != 2 or maps.dtype != np.float16 or points.dtype != np.float32:
-            raise ModelFileError("its maps or points are none")
+            raise ModelFileError("its maps or points have the wrong type")
         n_groups = int(_n_groups(self.sizes_).sum())
         if points.ndim != 2 or len(points) != n_groups or points.shape[1] % LANES:
             raise ModelFileError("its points do not fit its rows")

@@ -245,7 +245,7 @@ class LabelTrees(Baseline):
             nodes, "nodes of features", below=self.n_nodes_, dtypes=("int32",), rising_within=lists
         )
         if W.dtype != np.float32:
-            raise ModelFileError("its classifiers are none")
+            raise ModelFileError("its classifiers have the wrong type")
         n_children = np.diff(self._children)
         if W.shape != (nodes.size, n_children.max()) or not np.isfinite(W.data).all():
             raise ModelFileError("its weights do not fit its nodes and features")

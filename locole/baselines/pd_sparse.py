@@ -37,8 +37,8 @@ _FIRST = 256
 # A search takes weights that are renewed so often in a pass.
 _RENEWALS, _FIRST_RENEWALS = 4, 16
 # Fewer validation rows would say nothing, and more would say no more.
-_FEWEST_HELD, _MOST_HELD = 100, 5000
-# Passes over all rows when those held out have joined.
+_FEWEST_VALIDATION, _MOST_VALIDATION = 100, 5000
+# Passes over all rows, validation rows included, at the end.
 _LAST_PASSES = 2
 # Weights that are smaller, relative to the largest, are sums of rounding errors.
 _ROUNDING = 1e-6
@@ -167,10 +167,10 @@ class PDSparse(SparseLinear):
             n_candidates=self.n_candidates, search_fraction=self.search_fraction, n_jobs=self.n_jobs,
         )  # fmt: skip
         rng = np.random.default_rng([self.random_state, codes.size])
-        held = hold_out(codes, self.validation_fraction, rng)
+        validation = hold_out(codes, self.validation_fraction, rng)
         start = time.process_time()
         self.history_ = []
-        passes = self._passes(solver, held, rng)
+        passes = self._passes(solver, validation, rng)
         for record in track(passes, "PD-Sparse", unit="passes") if self.verbose else passes:
             self.history_.append({**record, "cpu_s": time.process_time() - start})
         lists, labels, weights = solver.weights().by_feature
@@ -180,15 +180,15 @@ class PDSparse(SparseLinear):
         self._keep(W)
 
     def _passes(
-        self, solver: Ascent, held: NDArray[np.int64], rng: np.random.Generator
+        self, solver: Ascent, validation: NDArray[np.int64], rng: np.random.Generator
     ) -> Iterator[dict[str, float]]:
         """Learn, first without the validation rows; yield a record of each pass."""
         useful = solver.sizes > 0  # an empty row has no say in any weight
         others = useful.copy()
-        others[held] = False
-        yield from self._until_good(solver, np.flatnonzero(others), held, rng)
+        others[validation] = False
+        yield from self._until_good(solver, np.flatnonzero(others), validation, rng)
         rows = np.flatnonzero(useful)
-        for _ in range(_LAST_PASSES if held.size else 0):
+        for _ in range(_LAST_PASSES if validation.size else 0):
             yield one_pass(solver, rng.permutation(rows), rng)
         if self.refit_passes:
             solver.release()
@@ -199,21 +199,21 @@ class PDSparse(SparseLinear):
         self,
         solver: Ascent,
         rows: NDArray[np.int64],
-        held: NDArray[np.int64],
+        validation: NDArray[np.int64],
         rng: np.random.Generator,
     ) -> Iterator[dict[str, float]]:
         """Run passes until the gap is small or accuracy on validation rows no longer rises."""
-        watched, best, best_at = solver.X[held], -1.0, 0
+        watched, best, best_at = solver.X[validation], -1.0, 0
         for number in range(self.max_passes):
             record = one_pass(solver, rng.permutation(rows), rng, is_first=number == 0)
-            if held.size:
+            if validation.size:
                 guess = solver.weights().best(watched, 1)[:, 0]
-                record["accuracy"] = float((guess == solver.codes[held]).mean())
+                record["accuracy"] = float((guess == solver.codes[validation]).mean())
                 if record["accuracy"] > best:
                     best, best_at = record["accuracy"], number
             yield record
-            bored = held.size > 0 and number - best_at >= self.patience
-            if bored or record["gap"] <= self.tol:
+            is_over = validation.size > 0 and number - best_at >= self.patience
+            if is_over or record["gap"] <= self.tol:
                 return
 
 
@@ -256,5 +256,5 @@ def hold_out(
     codes: NDArray[np.int64], fraction: float, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Rows to watch accuracy on, sorted; none of a label that would be left without rows."""
-    held = spare_rows(codes, min(int(fraction * codes.size), _MOST_HELD), seed=rng)
-    return held if held.size >= _FEWEST_HELD else held[:0]
+    validation = spare_rows(codes, min(int(fraction * codes.size), _MOST_VALIDATION), seed=rng)
+    return validation if validation.size >= _FEWEST_VALIDATION else validation[:0]

@@ -78,7 +78,7 @@ def bench(
     """Run the experiments of the paper, or one of your own.
 
     Runs what is not yet recorded, each run in a process of its own, and adds a record with a status
-    to a file. After Ctrl-C, a crash or a new spec the same command goes on where it stopped. The
+    to a file. After Ctrl-C, a crash or a new spec the same command resumes where it stopped. The
     folder of records is what locole report reads.
     """
     from locole.exceptions import LocoleError

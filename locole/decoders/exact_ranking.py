@@ -41,7 +41,7 @@ def decode_block(
 def near_labels(embedding: Codebook, Z: NDArray, k: int, decoder: Decoder) -> NDArray[np.int64]:
     """Best ``k`` labels of each row of Z as the scan finds them: those at the end may err.
 
-    For callers that score them anew; a label that is missing repeats the first.
+    For callers that score them again; a label that is missing repeats the first.
     """
     best = Best.empty(len(Z), k)
     decoder.scan(embedding, np.ascontiguousarray(Z, dtype=np.float32), best)

@@ -1,4 +1,4 @@
-"""Which unit vector stands for a label."""
+"""Which unit vector represents a label."""
 
 from locole.embeddings.assignment import group_columns
 from locole.embeddings.base import Embedding, InnerProducts

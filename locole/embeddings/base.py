@@ -1,4 +1,4 @@
-"""The contract of an embedding: which unit vector stands for a label."""
+"""The contract of an embedding: which unit vector represents a label."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class Embedding(ABC):
 
     @classmethod
     def _from_state(cls, values: dict[str, Any]) -> Self:
-        # A name would be drawn anew; files hold what was drawn.
+        # A name would be drawn again; files hold what was drawn.
         if isinstance(values["assignment"], str) and values["assignment"] != "index":
             raise LocoleError("a model file must give the columns of its labels.")
         return cls(**values)

@@ -44,7 +44,7 @@ _NUMBERS, _TEXTS = (".svm", ".libsvm"), (".tsv", ".csv", ".jsonl", ".parquet")
 #: Options that every set has: rows that are taken at most, and a tenth of the training rows in place
 #: of the test part.
 _COMMON = ("max_rows", "max_test_rows", "part")
-_HELD_OUT = 0.1
+_VALIDATION = 0.1
 # Options of sets that are tables of texts.
 _COLUMNS = ("text", "label", "delimiter", "encoding")
 
@@ -248,7 +248,7 @@ def _taken(rows: TrainTest, options: Mapping[str, Any]) -> TrainTest:
     part = options.get("part", "test")
     if part == "validation":
         order = np.random.default_rng(0).permutation(len(y))
-        cut = max(1, round(_HELD_OUT * len(y)))
+        cut = max(1, round(_VALIDATION * len(y)))
         test, train = np.sort(order[:cut]), np.sort(order[cut:])
         X_test, y_test = X[test], y[test]
         X, y = X[train], y[train]

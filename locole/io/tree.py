@@ -171,13 +171,13 @@ def _fields(value: Any, *names: str) -> Iterator[Any]:
 
 def _read_float(value: Any, source: _Source) -> float:
     if value not in ("nan", "inf", "-inf"):
-        raise ModelFileError("its manifest has a number that is none")
+        raise ModelFileError("its manifest has an invalid number")
     return float(value)
 
 
 def _read_tuple(value: Any, source: _Source) -> tuple[Any, ...]:
     if not isinstance(value, list):
-        raise ModelFileError("its manifest has a tuple that is none")
+        raise ModelFileError("its manifest has an invalid tuple")
     return tuple(_decode(item, source) for item in value)
 
 

@@ -147,7 +147,7 @@ def check_csr(data: NDArray, indices: NDArray, indptr: NDArray, shape: Any) -> N
         or data.ndim != 1
         or data.size != indices.size
     ):
-        raise ModelFileError("it has a sparse matrix that is none")
+        raise ModelFileError("it has an invalid sparse matrix")
     check_pointers(indptr, "rows of a sparse matrix", end=data.size, size=shape[0] + 1)
     check_indices(indices, "columns of a sparse matrix", below=shape[1])
 

@@ -285,7 +285,7 @@ def fill_rows(
 
 @kernel
 def fill_integers(text, spans, out):
-    """Whole numbers, also written as ``3.0``; return the first span that is none, or −1."""
+    """Whole numbers, also written as ``3.0``; return the first span that is not one, or −1."""
     base = np.int64(text.ctypes.data)
     for i in range(spans.shape[0]):
         at, stop = base + spans[i, 0], base + spans[i, 1]

@@ -127,7 +127,7 @@ class Engine(ABC):
         shared : object
             First argument of every call. Arrays in it may be read-only; others may be filled.
         resume : function
-            Returns what to go on from, such as the newest checkpoint.
+            Returns the state to resume from, such as the newest checkpoint.
         n_jobs : int, optional
             Threads or workers; each engine says what None means.
         description : str, optional

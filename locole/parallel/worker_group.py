@@ -23,7 +23,7 @@ from locole.parallel.shared_folder import fetched
 
 __all__ = ["WorkerGroup"]
 
-# How often a group is made anew after one of it was lost; a dead node may be found out by trying it.
+# How often a group is restarted after one of it was lost; a dead node may be found out by trying it.
 _RETRIES = 5
 # How long others may take to say what was wrong, once one has noticed that something is.
 _GRACE_S = 3.0
@@ -33,12 +33,12 @@ _LONG_S = 60.0
 
 
 class WorkerGroup:
-    """Workers for one function, made anew from the nodes that are left whenever one is lost.
+    """Workers for one function, restarted on the nodes that are left whenever one is lost.
 
     Parameters
     ----------
     function : function of three arguments
-        Called in each worker with what is shared, what it should go on from, and a `Member`. All
+        Called in each worker with what is shared, the state to resume from, and a `Member`. All
         return; the result is that of the first.
     shared : object
         The first argument, which is put into the object store once.
@@ -73,7 +73,7 @@ class WorkerGroup:
                 if self.restarts > _RETRIES:
                     raise LocoleError(
                         f"workers of the cluster were lost {self.restarts} times ({error}): look after "
-                        "the cluster and repeat the call; a checkpoint is gone on from."
+                        "the cluster and repeat the call; it resumes from a checkpoint."
                     ) from error
 
     def report(self) -> None:

@@ -224,7 +224,7 @@ def test_it_stops_when_accuracy_no_longer_rises():
     model = PDSparse(tol=0, patience=2, refit_passes=1).fit(X, y)
     seen = [record["accuracy"] for record in model.history_ if "accuracy" in record]
     assert seen[-1] <= max(seen[:-2])
-    # Two passes with the rows held out, one without the penalty.
+    # Two passes with the validation rows, one without the penalty.
     assert len(model.history_) == len(seen) + 3
     assert np.diff([record["cpu_s"] for record in model.history_]).min() >= 0
 

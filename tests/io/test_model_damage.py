@@ -183,9 +183,9 @@ HOSTILE = {
     "array is a list": (set_value({"$array": [ARRAY]}), "does not list"),
     "unknown word": (set_value({"$pickle": "x"}), "unknown word"),
     "two words": (set_value({"$array": ARRAY, "$float": "inf"}), "unknown word"),
-    "no number": (set_value({"$float": "1e5"}), "number that is none"),
-    "number is a list": (set_value({"$float": []}), "number that is none"),
-    "no tuple": (set_value({"$tuple": 5}), "tuple that is none"),
+    "no number": (set_value({"$float": "1e5"}), "an invalid number"),
+    "number is a list": (set_value({"$float": []}), "an invalid number"),
+    "no tuple": (set_value({"$tuple": 5}), "an invalid tuple"),
     "no strings": (set_value({"$strings": {"bytes": ARRAY}}), "value without"),
     "strings without type": (
         set_value({"$strings": {"bytes": ARRAY, "offsets": ARRAY, "dtype": 1}}),
@@ -219,13 +219,13 @@ SPARSE = {
     "rows fall": ([1.0], [0], [0, 2, 1], [2, 2], "do not rise"),
     "rows beyond the end": ([1.0], [0], [0, 1, 9], [2, 2], "do not rise"),
     "too few rows": ([1.0], [0], [0, 1], [2, 2], "1 rows of a sparse matrix instead of 2"),
-    "absurd shape": ([1.0], [0], [0, 1, 1], [2**60, 2], "is none"),
-    "shape of three": ([1.0], [0], [0, 1, 1], [2, 2, 2], "is none"),
-    "shape of floats": ([1.0], [0], [0, 1, 1], [2.0, 2], "is none"),
-    "uneven": ([1.0, 2.0], [0], [0, 1, 1], [2, 2], "is none"),
+    "absurd shape": ([1.0], [0], [0, 1, 1], [2**60, 2], "invalid sparse matrix"),
+    "shape of three": ([1.0], [0], [0, 1, 1], [2, 2, 2], "invalid sparse matrix"),
+    "shape of floats": ([1.0], [0], [0, 1, 1], [2.0, 2], "invalid sparse matrix"),
+    "uneven": ([1.0, 2.0], [0], [0, 1, 1], [2, 2], "invalid sparse matrix"),
     "columns are floats": ([1.0], [0.0], [0, 1, 1], [2, 2], "no whole numbers"),
     "rows are bools": ([1.0], [0], [False, True, True], [2, 2], "have no beginnings"),
-    "a table": ([[1.0]], [0], [0, 1, 1], [2, 2], "is none"),
+    "a table": ([[1.0]], [0], [0, 1, 1], [2, 2], "invalid sparse matrix"),
     "rows wrap around": (
         [1.0] * 9,
         [0] * 9,
@@ -233,7 +233,7 @@ SPARSE = {
         [3, 2],
         "do not rise",
     ),
-    "negative shape": ([1.0], [0], [0, 1, 1], [2, -2], "is none"),
+    "negative shape": ([1.0], [0], [0, 1, 1], [2, -2], "invalid sparse matrix"),
 }
 
 

@@ -108,7 +108,7 @@ def interrupt() -> None:
 
 
 def lost_head() -> dict[str, object]:
-    """The head dies; what was learnt so far is gone on from, on one machine."""
+    """The head dies; learning resumes from the last checkpoint, on one machine."""
     report: dict[str, object] = {}
     watching._PATIENCE_S = 4.0
     one = learnt("threads", LONG)

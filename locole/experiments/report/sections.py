@@ -25,8 +25,8 @@ from locole.experiments.report.tables import csv_of_groups
 
 __all__ = ["make_sections"]
 
-# In the name of a set that was tested on rows held out from training.
-_HELD_OUT = ", part=validation"
+# In the name of a set that was tested on validation rows.
+_VALIDATION = ", part=validation"
 # Those whose runs show what accuracy costs.
 _MEASURED = ("table2", "table3", "equal_outputs", "figure1", "figure3")
 
@@ -188,9 +188,9 @@ def _dimension(found: Sequence[Entry]) -> Section | None:
         return None
     blocks = []
     for name, some in sets.items():
-        tested = sets.get(name.replace(_HELD_OUT, ""), []) if _HELD_OUT in name else []
+        tested = sets.get(name.replace(_VALIDATION, ""), []) if _VALIDATION in name else []
         # Those that were chosen stand below their steps, not alone.
-        steps = [g for g in some if _HELD_OUT in name or not _has_steps(g, sets)]
+        steps = [g for g in some if _VALIDATION in name or not _has_steps(g, sets)]
         for series_steps in series.sequences(steps):
             chosen = [g for g in tested if _same_but_dim(g, series_steps[0])]
             table = series.dimension_table(name, series_steps, chosen)
@@ -198,7 +198,7 @@ def _dimension(found: Sequence[Entry]) -> Section | None:
             blocks.append(Block(tables=[table], sentences=[said]))
     lead = (
         "The paper's procedure: enlarge the dim until the accuracy gains little. Steps are measured on "
-        "training rows held out, the dim that was chosen on the test part, where the records say so."
+        "validation rows, the dim that was chosen on the test part, where the records say so."
     )
     title = "Choosing the dim"
     return Section("dimension", title, lead, blocks, csv=csv_of_groups(_flat(sets)))
@@ -208,7 +208,7 @@ def _has_steps(group: Group, sets: dict[str, list[Group]]) -> bool:
     return any(
         _same_but_dim(group, other)
         for name, some in sets.items()
-        if _HELD_OUT in name and name.replace(_HELD_OUT, "") == group.set_name
+        if _VALIDATION in name and name.replace(_VALIDATION, "") == group.set_name
         for other in some
     )
 

@@ -153,7 +153,7 @@ def test_the_chosen_dim_stands_below_its_steps(tmp_path):
     (block,) = section.blocks
     (table,) = block.tables
     assert [row[0].text for row in table.rows] == ["64", "256", "64, test part"]
-    # Without steps on rows held out, steps on the test part are steps.
+    # Without steps on validation rows, steps on the test part are steps.
     (section,) = [s for s in make_sections(entries(runs[2:]), tmp_path) if s.name == "dimension"]
     assert [row[0].text for row in section.blocks[0].tables[0].rows] == ["64"]
 
