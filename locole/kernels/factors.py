@@ -91,19 +91,22 @@ def label_products(points, labels, scales, codes, out):
 def scan_labels(points, labels, scales, out):
     """``out[i, c] = ⟨points[i], labels[c]⟩`` for a few points and all labels, in float32.
 
-    points : (rows · dim,), labels : (n · dim,) with scales as in `label_products`, dim a multiple of
-    WIDTH; out : (rows, n).
+    points : (rows · dim,), labels : (n · dim,) with scales as in `label_products`; out : (rows, n).
     """
     n_rows, n = out.shape
     dim = labels.size // n
+    whole = dim - dim % WIDTH
     lanes = np.empty(WIDTH, dtype=np.float32)
     for i in range(n_rows):
         for c in range(n):
             total = zeros(points)
-            for o in range(0, dim, WIDTH):
+            for o in range(0, whole, WIDTH):
                 total = fma(load(points, i * dim + o), load(labels, c * dim + o), total)
             store(lanes, 0, total)
-            out[i, c] = lanes.sum() * (scales[c] if scales.size else np.float32(1))
+            score = lanes.sum()
+            for o in range(whole, dim):
+                score += points[i * dim + o] * np.float32(labels[c * dim + o])
+            out[i, c] = score * (scales[c] if scales.size else np.float32(1))
 
 
 @inline

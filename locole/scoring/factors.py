@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.kernels.csr import Csr
-from locole.kernels.factors import Batches, Factors, descend, label_products, scan_labels
-from locole.kernels.product import NO_SCALES, add_dense_product
-from locole.kernels.topk import push_rows
-from locole.parallel.blocks import n_threads, slices, workers
+from locole.kernels.factors import Batches, Factors, descend
+from locole.kernels.product import add_dense_product
+from locole.parallel.blocks import n_threads, workers
 from locole.parameters import N_JOBS, PASSES, SEED, at_least
-from locole.regressors.storage import Weights, pack, unpack
+from locole.regressors.storage import pack
 from locole.samples import Rows, Samples
 from locole.scoring.base import SKETCHED_ROWS, Codes, Contributions, LabelScorer, entries_of
+from locole.scoring.label_table import LabelTable
 
 __all__ = ["FactorScorer"]
 
@@ -32,11 +32,6 @@ _BATCH, _NEGATIVES = 64, 512
 _RATE, _SQUARES, _SIZE = 0.2, 1e-2, 0.1
 # Share of the first rate by which rows are learnt that come later.
 _LATER = 0.25
-# Rows for which labels' vectors are not unpacked for a product of matrices.
-_FEW_ROWS = 8
-# Labels scored at a time, and how many more than k are looked at in double precision.
-_BLOCK_LABELS, _SPARE = 4096, 8
-_EVERY_COLUMN = np.empty(0, dtype=np.int64)
 
 
 @saved_as("scorer.factors")
@@ -145,7 +140,7 @@ class FactorScorer(LabelScorer):
     def partial_fit(self, samples: Samples) -> Self:
         """Take steps with more samples, which may have more labels."""
         new = samples.n_classes - self.n_classes
-        features, labels = map(unpack, (self._features, self._labels))
+        features, labels = self._features.unpacked(), self._labels.unpacked()
         labels = np.pad(labels, [(0, new), (0, 0)])
         squares = np.pad(self.label_squares_, [(0, 0), (0, new)], constant_values=_SQUARES)
         n_blocks = len(squares)
@@ -193,12 +188,12 @@ class FactorScorer(LabelScorer):
     # Score --------------------------------------------------------------------------------------
 
     @property
-    def _features(self) -> Weights:
-        return Weights(self.feature_vectors_, _or_none(self.feature_scales_))
+    def _features(self) -> LabelTable:
+        return LabelTable.of(self.feature_vectors_, self.feature_scales_)
 
     @property
-    def _labels(self) -> Weights:
-        return Weights(self.label_vectors_, _or_none(self.label_scales_))
+    def _labels(self) -> LabelTable:
+        return LabelTable.of(self.label_vectors_, self.label_scales_)
 
     def points(self, rows: Rows) -> NDArray[np.float32]:
         """Sums of the features' vectors, shape (rows, 64 · n_blocks)."""
@@ -214,37 +209,15 @@ class FactorScorer(LabelScorer):
 
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
         """Labels with the largest products, found by looking at all."""
-        wanted = min(k + _SPARE, self.n_classes)
-        scores = np.full((len(rows), wanted), -np.inf, dtype=np.float32)
-        codes = np.full((len(rows), wanted), -1, dtype=np.int64)
-        for part in slices(self.n_classes, _BLOCK_LABELS):
-            push_rows(self._rough(rows, part), part.start, _EVERY_COLUMN, scores, codes)
-        exact = self.scores_at(rows, codes)
-        best = np.lexsort((codes, -exact), axis=1)[:, :k]
-        return np.take_along_axis(codes, best, 1), np.take_along_axis(exact, best, 1)
-
-    def _rough(self, rows: Rows, part: slice) -> NDArray[np.float32]:
-        """Products with the labels of a block, in single precision."""
-        points, (vectors, scales) = self.points(rows), self._labels
-        some = Weights(vectors[part], scales[part] if scales.size else scales)
-        if len(points) > _FEW_ROWS:
-            return points @ unpack(some).T
-        out = np.empty((len(points), len(some.numbers)), dtype=np.float32)
-        scan_labels(points.ravel(), some.numbers.ravel(), some.scales, out)
-        return out
+        return self._labels.best(self.points(rows), k)
 
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray[np.float64]:
         """Products with these labels."""
-        out = np.empty(codes.shape)
-        label_products(self.points(rows), *self._labels, codes, out)
-        return out
+        return self._labels.products_at(self.points(rows), codes)
 
     def all_scores(self, rows: Rows) -> NDArray[np.float64]:
         """Products with all labels."""
-        points, (vectors, scales) = self.points(rows).astype(np.float64), self._labels
-        parts = slices(self.n_classes, _BLOCK_LABELS)
-        found = np.hstack([points @ vectors[part].T for part in parts])
-        return found * scales if scales.size else found
+        return self._labels.products(self.points(rows))
 
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
         """Products of each feature's vector with those of the labels."""
@@ -253,7 +226,7 @@ class FactorScorer(LabelScorer):
         for i, part in enumerate(entries_of(X)):
             features = X.indices[part]
             values = X.data[part] * scales[features] if scales.size else X.data[part]
-            labels = _some(self._labels, codes[i]).astype(np.float64)
+            labels = self._labels.take(codes[i]).unpacked().astype(np.float64)
             found[part] = values[:, None] * (vectors[features] @ labels.T)
         return Contributions(found, {})
 
@@ -262,7 +235,7 @@ class FactorScorer(LabelScorer):
     def _check_learnt(self) -> None:
         features, labels = self.feature_vectors_, self.label_vectors_
         squares = self.feature_squares_, self.label_squares_
-        is_stored = _are_stored(self._features) and _are_stored(self._labels)
+        is_stored = self._features.is_sound() and self._labels.is_sound()
         if not (is_stored and all(_are_finite(array) for array in squares)):
             raise ModelFileError("its factors are not numbers")
         fits = (
@@ -302,24 +275,6 @@ def _batches(
         rng.integers(samples.n_classes, size=(n_batches, n_negatives)),
         np.linspace(first, last, n_batches, endpoint=False, dtype=np.float32),
     )
-
-
-def _or_none(scales: NDArray[np.float32] | None) -> NDArray[np.float32]:
-    return NO_SCALES if scales is None else scales
-
-
-def _some(vectors: Weights, codes: NDArray[np.int64]) -> NDArray[np.float32]:
-    numbers, scales = vectors
-    return unpack(Weights(numbers[codes], scales[codes] if scales.size else scales))
-
-
-def _are_stored(vectors: Weights) -> bool:
-    """Whether vectors are of bytes with a scale for each, or of finite numbers without."""
-    numbers, scales = vectors
-    if numbers.dtype != np.int8:
-        return scales.size == 0 and _are_finite(numbers)
-    is_flat = scales.dtype == np.float32 and scales.shape == numbers.shape[:1]
-    return bool(numbers.ndim == 2 and is_flat and np.isfinite(scales).all())
 
 
 def _are_finite(array: NDArray) -> bool:

@@ -14,15 +14,14 @@ from sklearn.base import clone
 from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
-from locole.kernels.factors import label_products
-from locole.kernels.product import NO_SCALES
-from locole.kernels.topk import push_rows
-from locole.parallel.blocks import map_blocks, slices
+from locole.parallel.blocks import map_blocks
 from locole.parallel.memory import available_bytes
 from locole.parameters import N_JOBS, POSITIVE, SEED, at_least, one_of
+from locole.regressors.storage import pack
 from locole.samples import Rows, Samples, spare_rows
 from locole.scoring import label_descent
 from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
+from locole.scoring.label_table import LabelTable
 from locole.scoring.whitening import (
     SCALES,
     Whitening,
@@ -40,10 +39,8 @@ _RIDGES, _RIDGE_ROWS, _RIDGE_EPOCHS = (0.03, 0.3, 3.0, None), 10_000, 4
 _RATE, _LATER = 1.5, 0.25
 # Rows by which the scale is chosen: as many as give so many scores, and at most so many.
 _SCALE_SCORES, _SCALE_ROWS = 50_000_000, 2_000
-# Rows scored, or looked at, at a time; labels scored at a time, and how many more than k are looked at
-# in double precision.
-_BLOCK_ROWS, _BLOCK_LABELS, _SPARE = 128, 4096, 8
-_EVERY_COLUMN = np.empty(0, dtype=np.int64)
+# Rows looked at at a time.
+_BLOCK_ROWS = 128
 
 
 @saved_as("scorer.prototypes")
@@ -63,8 +60,8 @@ class PrototypeScorer(LabelScorer):
     adds to the mean. So a label with one row does not recognise itself, and scores are logits of new
     rows from the beginning.
 
-    Memory: two numbers for each label and number of a row, and the whitened rows, in a temporary file if
-    they are too many for memory.
+    Memory: two bytes for each label and number of a row; while it learns, two float32 numbers, and the
+    whitened rows, in a temporary file if they are too many for memory.
 
     Parameters
     ----------
@@ -84,7 +81,9 @@ class PrototypeScorer(LabelScorer):
     whitening_ : array of shape (numbers, numbers) or None
         A; None if rows are better as they are.
     vectors_, sums_ : arrays of shape (n_classes, numbers)
-        v, and the sums of the labels' whitened rows, for `partial_fit`.
+        v, and the sums of the labels' whitened rows, for `partial_fit`. In one byte each, to be
+        multiplied by ``vector_scales_`` and ``sum_scales_`` (in float32 without these in old files).
+    vector_scales_, sum_scales_ : arrays of shape (n_classes,), or None
     counts_, squares_ : arrays of shape (n_classes,)
         Weights of the labels' rows, and AdaGrad's sums of squared slopes.
     scale_ : float
@@ -114,7 +113,9 @@ class PrototypeScorer(LabelScorer):
         "mean_": np.ndarray,
         "whitening_": (np.ndarray, type(None)),
         "vectors_": np.ndarray,
+        "vector_scales_": (np.ndarray, type(None)),
         "sums_": np.ndarray,
+        "sum_scales_": (np.ndarray, type(None)),
         "counts_": np.ndarray,
         "squares_": np.ndarray,
         "scale_": float,
@@ -166,23 +167,38 @@ class PrototypeScorer(LabelScorer):
         self.scale_ = 1.0
         self.vectors_ = np.zeros((0, n_numbers), dtype=np.float32)
         self.sums_ = self.vectors_
+        self.vector_scales_: NDArray[np.float32] | None = None
+        self.sum_scales_: NDArray[np.float32] | None = None
         self.counts_, self.squares_ = np.zeros(0), np.zeros(0, dtype=np.float32)
         Z = self._add(samples, weights)
         self.scale_ = self._chosen_scale(Z, samples.codes, weights)
         self.vectors_ *= np.float32(self.scale_)
         rates = _RATE * np.linspace(1, 0, self.epochs + 1)
         self._refine(Z, samples, weights, rates=rates, others=others)
+        self._pack()
         return self
 
     def partial_fit(self, samples: Samples) -> Self:
         """Move the means of labels by more rows, which may have more labels, and refine them."""
         others, samples = _divided(samples)
         weights = _weights(samples)
+        seed = [self.random_state, samples.n_rows, int(self.counts_.sum()), 8]
+        self._unpack()
         Z = self._add(samples, weights)
         if self.epochs:
             rates = np.array([_LATER * _RATE, 0.0])
             self._refine(Z, samples, weights, rates=rates, others=others)
+        self._pack(dither=np.random.default_rng(seed))
         return self
+
+    def _pack(self, dither: np.random.Generator | None = None) -> None:
+        """Keep a byte of each number; with ``dither`` the changes of many small steps add up."""
+        self.vectors_, self.vector_scales_ = pack(self.vectors_, "int8", dither)
+        self.sums_, self.sum_scales_ = pack(self.sums_, "int8", dither)
+
+    def _unpack(self) -> None:
+        self.vectors_, self.sums_ = self._labels.unpacked(), self._sums.unpacked()
+        self.vector_scales_ = self.sum_scales_ = None
 
     def _chosen_ridge(self, samples: Samples) -> float | None:
         """Ridge with the smallest loss on validation rows of some labels."""
@@ -266,6 +282,14 @@ class PrototypeScorer(LabelScorer):
     # Score --------------------------------------------------------------------------------------
 
     @property
+    def _labels(self) -> LabelTable:
+        return LabelTable.of(self.vectors_, self.vector_scales_)
+
+    @property
+    def _sums(self) -> LabelTable:
+        return LabelTable.of(self.sums_, self.sum_scales_)
+
+    @property
     def _whitening(self) -> Whitening:
         return Whitening(self.mean_, self.whitening_)
 
@@ -275,28 +299,15 @@ class PrototypeScorer(LabelScorer):
 
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
         """Labels with the largest products, found by looking at all."""
-        points = self.points(rows)
-        wanted = min(k + _SPARE, self.n_classes)
-        scores = np.full((len(rows), wanted), -np.inf, dtype=np.float32)
-        codes = np.full((len(rows), wanted), -1, dtype=np.int64)
-        for part in slices(self.n_classes, _BLOCK_LABELS):
-            some = points @ self.vectors_[part].T
-            push_rows(some, part.start, _EVERY_COLUMN, scores, codes)
-        exact = self.scores_at(rows, codes)
-        best = np.lexsort((codes, -exact), axis=1)[:, :k]
-        return np.take_along_axis(codes, best, 1), np.take_along_axis(exact, best, 1)
+        return self._labels.best(self.points(rows), k)
 
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray[np.float64]:
         """Products with these labels."""
-        out = np.empty(codes.shape)
-        label_products(self.points(rows), self.vectors_, NO_SCALES, codes, out)
-        return out
+        return self._labels.products_at(self.points(rows), codes)
 
     def all_scores(self, rows: Rows) -> NDArray[np.float64]:
         """Products with all labels."""
-        points = self.points(rows).astype(np.float64)
-        parts = slices(self.n_classes, _BLOCK_LABELS)
-        return np.hstack([points @ self.vectors_[part].T for part in parts])
+        return self._labels.products(self.points(rows))
 
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
         """What each number of a row adds; what centring takes off stands for itself.
@@ -315,7 +326,7 @@ class PrototypeScorer(LabelScorer):
         for i, part in enumerate(entries_of(X)):
             if sizes[i] == 0 or lengths[i] == 0:
                 continue
-            labels = self.vectors_[codes[i]].astype(np.float64) / lengths[i]
+            labels = self._labels.take(codes[i]).unpacked().astype(np.float64) / lengths[i]
             if self.whitening_ is not None:
                 labels = labels @ self.whitening_.T
             found[part] = X.data[part, None] / sizes[i] * labels[:, X.indices[part]].T
@@ -326,18 +337,14 @@ class PrototypeScorer(LabelScorer):
 
     def _check_learnt(self) -> None:
         n_classes, n_numbers = self.vectors_.shape if self.vectors_.ndim == 2 else (0, 0)
-        shapes = {
-            "mean_": (n_numbers,),
-            "vectors_": (n_classes, n_numbers),
-            "sums_": (n_classes, n_numbers),
-            "squares_": (n_classes,),
-        }
+        shapes: dict[str, tuple[int, ...]] = {"mean_": (n_numbers,), "squares_": (n_classes,)}
         if self.whitening_ is not None:
             shapes["whitening_"] = (n_numbers, n_numbers)
         arrays = {name: getattr(self, name) for name in shapes}
         fits = (
             n_classes >= 1
             and n_numbers >= 1
+            and self.sums_.shape == self.vectors_.shape
             and all(arrays[name].shape == shape for name, shape in shapes.items())
             and all(array.dtype == np.float32 for array in arrays.values())
             and self.counts_.shape == (n_classes,)
@@ -346,6 +353,7 @@ class PrototypeScorer(LabelScorer):
         if not fits:
             raise ModelFileError("its prototypes do not fit together")
         are_numbers = all(np.isfinite(array).all() for array in (*arrays.values(), self.counts_))
+        are_numbers = are_numbers and self._labels.is_sound() and self._sums.is_sound()
         if not (are_numbers and (self.squares_ > 0).all() and (self.counts_ >= 0).all()):
             raise ModelFileError("its prototypes are not numbers")
         if not 0 < self.scale_ < np.inf:

@@ -479,5 +479,8 @@ IN_BYTES = (
     "default_grown",
     "default_texts",
     "default_factors",
+    "default_dense",
+    "default_dense_grown",
+    "default_paired",
 )
 CASES |= {f"{name}_bytes": CASES[name] for name in IN_BYTES}

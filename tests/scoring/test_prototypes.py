@@ -181,7 +181,9 @@ def test_without_passes_they_are_label_means():
     Z = unit(unit(X) - unit(X).mean(axis=0))
     means = np.stack([Z[c == CODES].mean(axis=0) for c in range(40)])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
-    np.testing.assert_allclose(scorer.vectors_ / scorer.scale_, means, atol=1e-5)
+    vectors = scorer.vectors_ * scorer.vector_scales_[:, None]  # bytes, of at most 127
+    largest = np.abs(means).max(axis=1, keepdims=True)
+    assert (np.abs(vectors / scorer.scale_ - means) <= largest / 253).all()
 
 
 def test_the_scale_makes_new_rows_likely():
@@ -189,7 +191,7 @@ def test_the_scale_makes_new_rows_likely():
     best = loss(scorer, NEW, NEW_CODES)
     for factor in (0.5, 2.0):
         other = copy.copy(scorer)
-        other.vectors_ = np.float32(factor) * scorer.vectors_
+        other.vector_scales_ = np.float32(factor) * scorer.vector_scales_
         assert best < loss(other, NEW, NEW_CODES)
 
 
@@ -262,6 +264,28 @@ def test_one_label_each_in_either_form():
     one = PrototypeScorer().fit(Samples(X, CODES, 40))
     other = PrototypeScorer().fit(Samples(X, CODES, 40, starts=np.arange(601)))
     assert_same_bits(one.vectors_, other.vectors_)
+
+
+def test_bytes_answer_like_floats(monkeypatch):
+    packed = PrototypeScorer().fit(Samples(X, CODES, 40))
+    monkeypatch.setattr(PrototypeScorer, "_pack", lambda self, dither=None: None)
+    plain = PrototypeScorer().fit(Samples(X, CODES, 40))
+    assert packed.vectors_.dtype == packed.sums_.dtype == np.int8
+    assert plain.vectors_.dtype == np.float32
+    scores, expected = (scorer.all_scores(Rows(NEW)) for scorer in (packed, plain))
+    assert np.abs(scores - expected).max() < 0.02 * np.abs(expected).max()
+    assert (scores.argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.98
+
+
+def test_many_small_changes_of_bytes_add_up():
+    """Every change is far less than what a byte can tell; rounding to the nearest would undo it."""
+    scorer = PrototypeScorer(epochs=0, ridge=None).fit(Samples(X, CODES, 40))
+    first = scorer.sums_[5] * scorer.sum_scales_[5]
+    row = unit(NEW[:1])
+    for _ in range(100):
+        scorer.partial_fit(Samples(row, np.array([5]), 40))
+    moved = scorer.sums_[5] * scorer.sum_scales_[5] - first
+    np.testing.assert_allclose(moved / 100, Whitening(scorer.mean_, None).points(row)[0], atol=0.06)
 
 
 def test_labels_with_one_row_each():
