@@ -19,7 +19,7 @@ from bench_linear import PEERS, THREADS, _environment, keep_to_two_cores, merged
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "records" / "dense.json"
-LIMIT_S = 1800
+LIMIT_S, LIMIT_GB = 1800, 14
 #: system → label; whether it runs in the peers' environment
 SYSTEMS = {
     "centroids": ("class centroids", False),
@@ -32,9 +32,8 @@ SYSTEMS = {
     "words": ("locole, words", False),
     "both": ("locole, words and vectors", False),
 }
-# Without texts, or where others take hours.
+# Without texts.
 DENSE = tuple(name for name in SYSTEMS if name not in ("words", "both"))
-LARGE = ("centroids", "sampled_head", "locole")
 
 
 def write(folder: Path, **arrays: np.ndarray) -> None:
@@ -102,20 +101,20 @@ SETS: dict[str, tuple[Callable[[Path, Path, str], None], tuple[str, ...]]] = {
     "clinc150_minilm": (clinc, tuple(SYSTEMS)),
     "cve_product_wordllama": (wordllama("cve_product"), tuple(SYSTEMS)),
     "clinc150_wordllama": (wordllama("clinc150"), ("locole", "words", "both")),
-    "synthetic_100k": (synthetic(100_000, 10_000), LARGE),
-    "synthetic_1m": (synthetic(1_000_000, 100_000), LARGE),
+    "synthetic_100k": (synthetic(100_000, 10_000), DENSE),
+    "synthetic_1m": (synthetic(1_000_000, 100_000), DENSE),
 }
 
 
-def run(system: str, data: Path, *, python: str, limit_s: float) -> dict[str, Any]:
-    """Measure one system in a process of its own, which is killed when its time is up."""
+def run(system: str, data: Path, *, python: str, limit_s: float, limit_gb: float) -> dict[str, Any]:
+    """Measure one system in a process of its own, which ends when its time or memory is used up."""
     with tempfile.TemporaryDirectory(prefix="locole-run-") as scratch:
         output = Path(scratch) / "record.json"
         command = [python if SYSTEMS[system][1] else sys.executable]
         command += [str(HERE / "peers" / "run_dense.py"), system, str(data), str(output)]
         try:
             done = subprocess.run(
-                [*command, "--threads", str(THREADS)],
+                [*command, "--threads", str(THREADS), "--memory", str(limit_gb)],
                 env=_environment(),
                 timeout=limit_s,
                 capture_output=True,
@@ -147,6 +146,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET")
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a run")
+    parser.add_argument("--memory", type=float, default=LIMIT_GB, help="gigabytes of a run")
     parser.add_argument("--peers", default=str(PEERS / "bin" / "python"), help="their interpreter")
     parser.add_argument("--again", action="store_true", help="measure again what is recorded")
     parser.add_argument("--output", type=Path, default=RECORD)
@@ -157,6 +157,7 @@ def main() -> None:
     args = arguments()
     keep_to_two_cores()
     record = merged(args.output, machine.describe())
+    limits = {"limit_s": args.limit, "limit_gb": args.memory}
     for name in args.sets:
         make, systems = SETS[name]
         known = {r["system"] for r in record["runs"] if r["set"] == name}
@@ -170,7 +171,7 @@ def main() -> None:
                 print(f"{name:24}missing: {error}", flush=True)
                 continue
             for system in wanted:
-                found = run(system, Path(scratch), python=args.peers, limit_s=args.limit)
+                found = run(system, Path(scratch), python=args.peers, **limits)
                 found = {"set": name, "system": system, "label": SYSTEMS[system][0], **found}
                 show(found)
                 runs = {(r["set"], r["system"]): r for r in record["runs"]} | {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import tempfile
 import traceback
 from collections.abc import Callable
@@ -339,7 +340,10 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--memory", type=float, default=14, help="gigabytes")
     args = parser.parse_args()
+    # What needs more fails by itself, instead of being killed with others beside it.
+    resource.setrlimit(resource.RLIMIT_DATA, (int(args.memory * 1e9),) * 2)
     try:
         record = measure(args.system, Rows(args.data), args.threads)
     except ImportError as error:
