@@ -72,6 +72,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
     calibration_ : Calibration or None
         Probabilities and what they were fitted to; None for several labels, and in old model files.
     n_features_in_ : int
+        Number of features of the rows.
     """
 
     _learnt: ClassVar[dict[str, Any]] = {
@@ -264,6 +265,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to answer.
         min_proba : float, optional
             Answers with a smaller probability are held back. Of several labels those that have it are
             answered, in place of the fitted threshold; rows may then have none.
@@ -316,8 +318,16 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-        y : labels, in the form that ``fit`` was given
+            Rows to answer.
+        y : array or indicator
+            Labels, in the form that ``fit`` was given.
         sample_weight : array of shape (n_samples,), optional
+            How much each row counts; by default all alike.
+
+        Returns
+        -------
+        float
+            Accuracy, between 0 and 1.
         """
         if self.multilabel_ is None:
             return float(super().score(X, y, sample_weight))
@@ -346,13 +356,16 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to answer.
         k : int
+            Number of labels for each row.
         proba : bool
             Whether probabilities are returned in place of scores.
 
         Returns
         -------
         labels : array of shape (n_samples, k)
+            Labels, best first.
         scores : array of shape (n_samples, k)
             What they mean is said by each class; a larger score is better.
         """

@@ -110,6 +110,7 @@ class LocoleClassifier(LabelClassifier):
     choice_ : Choice
         What was chosen on validation rows, as a dict with a readable ``str``; empty for one regressor.
     n_features_in_ : int
+        Number of features of the rows.
 
     Examples
     --------
@@ -409,6 +410,7 @@ class LocoleClassifier(LabelClassifier):
         Returns
         -------
         labels : array of shape (rows, k)
+            Labels, best first.
         scores : array of shape (rows, k)
             For one regressor ``Re⟨f(x), g⟩``: for squared loss an estimate of the label's probability,
             off by at most the embedding's coherence. For an ensemble logits, among the candidates of all
@@ -421,6 +423,16 @@ class LocoleClassifier(LabelClassifier):
         """Scores of all labels, shape (rows, n_classes); of the second minus the first if there are two.
 
         This is the one method whose memory grows with the number of labels: prefer `predict_topk`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Scores in the order of ``classes_``.
         """
         check_is_fitted(self)
         scores = np.concatenate(self._map_rows(X, self.scorer_.all_scores))

@@ -66,6 +66,16 @@ class ConfidentAnswers:
 
         Of several labels for each row, the probability that the row has each of them. With many labels
         prefer ``predict_topk(proba=True)``, which makes no array of this size.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to answer.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``.
         """
         check_is_fitted(self)
         n_classes = self.classes_.size
@@ -80,7 +90,18 @@ class ConfidentAnswers:
         return np.concatenate(self._map_rows(X, block))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`."""
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to answer.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Natural logarithms, in the order of ``classes_``.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -121,6 +142,7 @@ class ConfidentAnswers:
         coverage : float, optional
             Instead, the smallest share of rows that are answered.
         confidence : float
+            Probability with which the bound on the error holds.
 
         Returns
         -------
@@ -169,6 +191,7 @@ class ConfidentAnswers:
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to answer.
         coverage : float
             In (0, 1).
         method : {"lac", "aps"}
@@ -225,6 +248,7 @@ class ConfidentAnswers:
         y : array of shape (n_samples,)
             Their labels. Rows of labels that the model does not know are left out.
         sample_weight : array of shape (n_samples,), optional
+            How much each row counts; by default all alike.
         """
         check_is_fitted(self)
         self._check_one_label()
@@ -317,6 +341,7 @@ class ConfidentAnswers:
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to explain.
         label : label, optional
             The label, for all rows; by default the answer to each row.
         against : label, optional

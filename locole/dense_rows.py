@@ -53,7 +53,13 @@ class DenseRows:
         return np.asarray(self.array[places], dtype=np.float32)
 
     def take(self, rows: NDArray[np.int64]) -> DenseRows:
-        """Some of the rows."""
+        """Some of the rows.
+
+        Parameters
+        ----------
+        rows : array of int
+            Which of them.
+        """
         return DenseRows(self.array, rows if self.rows is None else self.rows[rows])
 
 
@@ -65,7 +71,9 @@ class PairedRows:
     Parameters
     ----------
     sparse : CSR array
-    dense : array of shape (rows of ``sparse``, numbers) or DenseRows
+        Sparse features.
+    dense : array of shape (n_rows, numbers) or DenseRows
+        Dense features of the same rows.
 
     Examples
     --------
@@ -96,7 +104,13 @@ class PairedRows:
         return PairedRows(self.sparse[rows], self.dense[rows])
 
     def take(self, rows: NDArray[np.int64]) -> PairedRows:
-        """Some of the rows; the dense ones are not read yet."""
+        """Some of the rows; the dense ones are not read yet.
+
+        Parameters
+        ----------
+        rows : array of int
+            Which of them.
+        """
         return PairedRows(self.sparse[rows], self.dense.take(rows))
 
 

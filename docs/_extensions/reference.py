@@ -14,8 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from docstrings import full_docstring
+
 #: Packages whose names may change without notice: machinery below the public ones.
-INTERNAL = {"locole.cli", "locole.kernels"}
+INTERNAL = {"locole.cli", "locole.io", "locole.kernels"}
 #: Names that users meet in other modules than the packages.
 MODULES = {
     "locole.base": ("LabelClassifier",),
@@ -125,6 +127,16 @@ def _resolve(app: Any, env: Any, node: Any, text: Any) -> Any:
     return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, text)
 
 
+def _complete(app: Any, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Give an override the parameters that its base class describes."""
+    owner, _, last = name.rpartition(".")
+    if kind == "class" and inspect.isclass(value):
+        lines[:] = full_docstring(value).splitlines()
+    elif kind == "method":
+        module, _, cls = owner.rpartition(".")
+        lines[:] = full_docstring(getattr(importlib.import_module(module), cls), last).splitlines()
+
+
 def _skip(app: Any, kind: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what classes inherit from other libraries, which document it."""
     module = getattr(getattr(value, "fget", value), "__module__", None) or "locole"
@@ -136,6 +148,8 @@ def setup(app: Any) -> dict[str, Any]:
     # Before Sphinx looks for pages, and autosummary for names on them.
     app.connect("config-inited", lambda app, _: write_pages(Path(app.srcdir) / "reference"))
     app.locole_short_names = short_names()
+    # Before numpydoc.
+    app.connect("autodoc-process-docstring", _complete, priority=100)
     app.connect("autodoc-skip-member", _skip)
     app.connect("missing-reference", _resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -42,6 +42,7 @@ class Baseline(LabelClassifier):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to learn from.
         y : array of shape (n_samples,)
             Labels of any kind that can be sorted. For Centroids, Parabel, Bonsai and PPDSparse also
             several for each row, as for `locole.LocoleClassifier.fit`.

@@ -93,7 +93,13 @@ class LabelTrees(Baseline):
         return self._children.size - 1
 
     def trees(self) -> list[Tree]:
-        """Return the trees, without their classifiers."""
+        """Return the trees, without their classifiers.
+
+        Returns
+        -------
+        list of Tree
+            The label trees.
+        """
         stops = [*self._roots[1:], self.n_nodes_]
         return [self._tree(a, b) for a, b in zip(self._roots, stops, strict=True)]
 

@@ -68,7 +68,9 @@ class MACH(Baseline):
     buckets_ : array of shape (n_classes, n_repetitions)
         Bucket of each label.
     coef_ : array of shape (n_repetitions, n_buckets, n_features)
+        Weights of each bucket.
     intercept_ : array of shape (n_repetitions, n_buckets)
+        Intercept of each bucket.
 
     Examples
     --------

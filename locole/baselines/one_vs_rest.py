@@ -61,7 +61,9 @@ class LinearOneVsRest(SparseLinear):
     Attributes
     ----------
     coef_ : CSR array of shape (n_classes, n_features)
+        Weights of each label.
     intercept_ : array of shape (n_classes,)
+        Intercept of each label.
 
     Examples
     --------

@@ -101,6 +101,7 @@ class PDSparse(SparseLinear):
     Attributes
     ----------
     coef_ : CSR array of shape (n_classes, n_features)
+        Weights of each label.
     history_ : list of dict
         For each pass the relative duality ``gap``, the dual ``objective`` in the same unit, the mean
         number of ``active`` rivals of a row, ``accuracy`` on validation rows, if there are any, and

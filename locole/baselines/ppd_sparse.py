@@ -80,7 +80,9 @@ class PPDSparse(SparseLinear):
     Attributes
     ----------
     coef_ : CSR array of shape (n_classes, n_features)
+        Weights of each label.
     intercept_ : array of shape (n_classes,)
+        Intercept of each label.
     gaps_ : array of shape (n_classes,)
         Duality gap of each label's problem: its objective exceeds the smallest possible by no more.
 

@@ -92,8 +92,11 @@ class WLTLS(Baseline):
     Attributes
     ----------
     coef_ : array of shape (n_edges, n_features)
+        Weights of each edge.
     intercept_ : array of shape (n_edges,)
+        Intercept of each edge.
     n_edges_ : int
+        Number of edges.
     paths_ : array of shape (n_classes,)
         Number of each label's path.
     trellis_ : Trellis

@@ -58,7 +58,15 @@ class Calibration(SavedEstimator, BaseEstimator):
     # Make ---------------------------------------------------------------------------------------
 
     def fit(self, found: ValidationScores, counts: NDArray[np.int64]) -> Self:
-        """Fit to the scores of validation rows; ``counts`` are the training rows of each label."""
+        """Fit to the scores of validation rows.
+
+        Parameters
+        ----------
+        found : ValidationScores
+            The best labels of the validation rows, and their scores.
+        counts : array of shape (n_classes,)
+            Training rows of each label.
+        """
         n_classes = counts.size
         # Candidates of several scorers repeat; the places after all labels are empty.
         places, scores = places_of(found.right), found.scores[:, :n_classes]
@@ -83,14 +91,30 @@ class Calibration(SavedEstimator, BaseEstimator):
     def guess(
         self, scores: NDArray, counts: NDArray[np.int64], *, weight: NDArray | None = None
     ) -> Self:
-        """Without validation rows, by scores of any rows."""
+        """Without validation rows, by scores of any rows.
+
+        Parameters
+        ----------
+        scores : array of shape (rows, k)
+            Best scores of some rows, falling.
+        counts : array of shape (n_classes,)
+            Training rows of each label.
+        weight : array of shape (rows,), optional
+            How much each row counts.
+        """
         self._set(Probabilities.guess(scores, n_classes=counts.size, weight=weight))
         self.evidence_, self.labels_ = np.empty((0, 4)), np.empty(0, dtype=np.int64)
         self.counts_ = counts
         return self
 
     def grown(self, more: NDArray[np.int64]) -> Calibration:
-        """The same for a model that has learnt more rows, ``more`` of each label."""
+        """The same for a model that has learnt more rows, ``more`` of each label.
+
+        Parameters
+        ----------
+        more : array of shape (n_classes,)
+            New training rows of each label.
+        """
         other = Calibration()
         other.__dict__.update(vars(self))
         known = np.pad(self.counts_, (0, more.size - self.counts_.size))
@@ -118,13 +142,29 @@ class Calibration(SavedEstimator, BaseEstimator):
         return Probabilities(self.scale_, self.knots_, self.coef_, self.others_)
 
     def log_proba(self, scores: NDArray) -> NDArray[np.float64]:
-        """Logarithms of the probabilities of the best labels, given `SHORT_LIST` scores or more."""
+        """Logarithms of the probabilities of the best labels, given `SHORT_LIST` scores or more.
+
+        Parameters
+        ----------
+        scores : array of shape (rows, k)
+            Best scores of each row, falling.
+        """
         return self.probabilities.log_proba(scores, n_classes=self.n_classes)
 
     def threshold(
         self, *, max_error: float | None, coverage: float | None, confidence: float
     ) -> Threshold:
-        """Threshold for one of the two."""
+        """Threshold for one of the two.
+
+        Parameters
+        ----------
+        max_error : float, optional
+            Largest share of wrong answers among those that are given.
+        coverage : float, optional
+            Smallest share of rows that are answered.
+        confidence : float
+            Probability with which the bound on the error holds.
+        """
         self._needs_rows()
         sure, _, before, _ = self.evidence_.T
         if max_error is not None:
@@ -134,7 +174,17 @@ class Calibration(SavedEstimator, BaseEstimator):
         )
 
     def set_rule(self, *, coverage: float, method: Method, by_frequency: bool) -> SetRule:
-        """Rule for label sets."""
+        """Rule for label sets.
+
+        Parameters
+        ----------
+        coverage : float
+            Smallest probability with which a set holds the right label.
+        method : {"lac", "aps"}
+            How sets are made; see `locole.calibration.set_rule`.
+        by_frequency : bool
+            Whether coverage is guaranteed in each band of labels by frequency.
+        """
         self._needs_rows()
         _, proba, before, uniform = self.evidence_.T
         return set_rule(

@@ -20,6 +20,7 @@ class SetRule(NamedTuple):
     """Which labels of a row are in its set."""
 
     method: Method
+    """How sets are made, "lac" or "aps"."""
     limits: Floats
     """For each band of labels: the smallest probability ("lac"), or the largest mass ("aps")."""
     edges: NDArray[np.int64]
@@ -54,9 +55,16 @@ def set_rule(
     counts : array of shape (rows,)
         Training rows of the right label.
     coverage : float
+        In (0, 1).
     method : {"lac", "aps"}
+        The score, as above.
     by_frequency : bool
         Whether the guarantee is for each band of labels, not for all rows together.
+
+    Returns
+    -------
+    SetRule
+        For `in_sets`.
 
     Examples
     --------
@@ -102,6 +110,12 @@ def in_sets(
     counts : array of shape (rows, k)
         Training rows of these labels.
     rule : SetRule
+        From `set_rule`.
+
+    Returns
+    -------
+    array of bool of shape (rows, k)
+        Whether each label is in the set of its row.
 
     Examples
     --------

@@ -35,11 +35,17 @@ class Marginals:
     the best one: the threshold with the largest mean F1 of the validation rows. Without validation rows
     the answer has as many labels as training rows have on average.
 
+    Parameters
+    ----------
+    coef, threshold, n_answers, n_candidates : array, float, int and int
+        What the attributes of these names become; `fit` finds them.
+
     Attributes
     ----------
     coef_ : array of shape (4,), or of none
         a, b, c and d.
     threshold_ : float
+        Probability from which on a label is part of the answer.
     n_answers_ : int
         Labels of an answer, if there is no threshold.
     n_candidates_ : int
@@ -83,7 +89,9 @@ class Marginals:
         counts : array of shape (rows,)
             How many labels each row has, also of those that are not among the best.
         n_classes : int
+            Number of labels.
         weight : array of shape (rows,), optional
+            How much each row counts.
         """
         made = cls.guess(float(counts.mean()), n_classes)
         k = made.n_candidates_
@@ -97,7 +105,15 @@ class Marginals:
 
     @classmethod
     def guess(cls, n_labels: float, n_classes: int) -> Self:
-        """Without validation rows: all that is known is how many labels a row has on average."""
+        """Without validation rows: all that is known is how many labels a row has on average.
+
+        Parameters
+        ----------
+        n_labels : float
+            Labels of a row, on average.
+        n_classes : int
+            Number of labels.
+        """
         n_candidates = min(max(_CANDIDATES, int(_TIMES_LABELS * n_labels)), n_classes)
         n_answers = min(max(1, round(n_labels)), n_classes)
         return cls(np.empty(0), threshold=0.0, n_answers=n_answers, n_candidates=n_candidates)
@@ -106,12 +122,23 @@ class Marginals:
         """Probabilities of a row's best labels, whose scores fall; shape as ``scores``.
 
         Beyond the candidates, ranks and scores go on as they are.
+
+        Parameters
+        ----------
+        scores : array of shape (rows, k)
+            Best scores of each row, falling.
         """
         best = np.asarray(scores, dtype=np.float64)
         return np.where(np.isfinite(best), expit(_inputs(best, self.n_candidates_) @ self.coef_), 0)
 
     def chosen(self, scores: NDArray) -> NDArray[np.bool_]:
-        """Which of a row's best labels are answered, shape as ``scores``: at least the first."""
+        """Which of a row's best labels are answered, shape as ``scores``: at least the first.
+
+        Parameters
+        ----------
+        scores : array of shape (rows, k)
+            Best scores of each row, falling.
+        """
         if not self.coef_.size:
             return np.broadcast_to(np.arange(scores.shape[1]) < self.n_answers_, scores.shape)
         taken = self.proba(scores) >= self.threshold_

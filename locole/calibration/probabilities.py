@@ -81,6 +81,7 @@ class Probabilities(NamedTuple):
         n_classes : int
             Number of labels.
         weight : array of shape (rows,), optional
+            How much each row counts.
         scale : float, optional
             1 / T, if it is known.
         """
@@ -104,6 +105,15 @@ class Probabilities(NamedTuple):
         """Without validation rows: the best label of such rows has odds of about 7 against the next.
 
         Only the order of these probabilities means something.
+
+        Parameters
+        ----------
+        scores : array of shape (rows, k)
+            Best scores of some rows, falling.
+        n_classes : int
+            Number of labels.
+        weight : array of shape (rows,), optional
+            How much each row counts.
         """
         scores = _short(scores, n_classes)
         gap = float(np.average(scores[:, 0] - scores[:, 1], weights=weight))
@@ -131,7 +141,15 @@ class Probabilities(NamedTuple):
         return out
 
     def log_rest(self, scores: Floats, *, n_classes: int) -> Floats:
-        """Logarithm of the mass of all labels behind the short list, shape (rows,)."""
+        """Logarithm of the mass of all labels behind the short list, shape (rows,).
+
+        Parameters
+        ----------
+        scores : array of shape (rows, k)
+            Best scores of each row, falling.
+        n_classes : int
+            Number of labels.
+        """
         return self._parts(_short(scores, n_classes), n_classes)[2]
 
     def _parts(self, short: Floats, n_classes: int) -> tuple[Floats, Floats, Floats]:

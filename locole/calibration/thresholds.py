@@ -71,6 +71,11 @@ def error_threshold(
     confidence : float
         In (0, 1).
 
+    Returns
+    -------
+    Threshold
+        The smallest probability of an answer that is given, and what is known of it.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)

@@ -83,12 +83,35 @@ def iter_dense(
     label: str | None = None,
     labelled: bool = True,
 ) -> Iterator[tuple[NDArray[np.float32], NDArray | None]]:
-    """Read dense rows in batches, whatever their number; parameters as for `load_dense`.
+    """Read dense rows in batches, whatever their number.
+
+    Parameters
+    ----------
+    path : str or path
+        File, as for `load_dense`.
+    batch_rows : int
+        Rows of a batch.
+    dense, label : str, optional
+        Names of the array or column of rows and of labels, as for `load_dense`.
+    labelled : bool
+        Whether to read labels.
 
     Yields
     ------
     X : array of shape (batch_rows, numbers) of float32
+        Rows of a batch.
     y : array of shape (batch_rows,) or None
+        Their labels.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "train.npz")
+    >>> np.savez(path, X=np.eye(3), y=[0, 1, 2])
+    >>> [len(y) for X, y in iter_dense(path, batch_rows=2)]
+    [2, 1]
+    >>> folder.cleanup()
     """
     if batch_rows < 1:
         raise LocoleError(f"batch_rows must be at least 1, not {batch_rows}.")

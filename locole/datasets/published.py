@@ -104,7 +104,7 @@ def load_lshtc1(folder: str | os.PathLike[str], *, check: bool = True) -> Datase
 
 
 def load_dmoz(folder: str | os.PathLike[str], *, check: bool = True) -> Dataset:
-    """DMOZ: web pages of the DMOZ directory, 11,879 labels; 335,068 training and 38,340 test rows.
+    r"""DMOZ: web pages of the DMOZ directory, 11,879 labels; 335,068 training and 38,340 test rows.
 
     Parameters
     ----------
@@ -115,12 +115,22 @@ def load_dmoz(folder: str | os.PathLike[str], *, check: bool = True) -> Dataset:
     -------
     Dataset
         As of `load_lshtc1`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = pathlib.Path(folder.name, "dmoz.train").write_text("12 1:0.5 3:2\n7 2:1\n")
+    >>> _ = pathlib.Path(folder.name, "dmoz.test").write_text("7 2:1 5:1\n")
+    >>> load_dmoz(folder.name, check=False).X_test.shape
+    (1, 5)
+    >>> folder.cleanup()
     """
     return _load(folder, DMOZ, check)
 
 
 def load_odp(folder: str | os.PathLike[str], *, check: bool = True) -> Dataset:
-    """ODP: web pages of the Open Directory, 103,361 labels; 975,936 training and 493,014 test rows.
+    r"""ODP: web pages of the Open Directory, 103,361 labels; 975,936 training and 493,014 test rows.
 
     Parameters
     ----------
@@ -136,6 +146,16 @@ def load_odp(folder: str | os.PathLike[str], *, check: bool = True) -> Dataset:
     -----
     About a fifth of the test rows have no feature. They are kept, as in the paper: leaving them out
     would raise the accuracy.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = pathlib.Path(folder.name, "odp.train").write_text("12 1:0.5 3:2\n7 2:1\n")
+    >>> _ = pathlib.Path(folder.name, "odp.test").write_text("7 2:1 5:1\n")
+    >>> load_odp(folder.name, check=False).X_test.shape
+    (1, 5)
+    >>> folder.cleanup()
     """
     return _load(folder, ODP, check)
 

@@ -21,7 +21,17 @@ class LinearCodebook(Codebook, Protocol):
 
 
 class ArgmaxDecoder(Decoder):
-    """The outputs, up to an affine map, are the scores."""
+    """The outputs, up to an affine map, are the scores.
+
+    Examples
+    --------
+    >>> from locole.decoders import decode
+    >>> from locole.embeddings import OneHot
+    >>> embedding = OneHot(5, dim=5)
+    >>> codes, scores = decode(embedding, embedding.real_rows([4]), k=1, decoder=ArgmaxDecoder())
+    >>> codes.ravel()
+    array([4])
+    """
 
     name = "argmax"
     structure = "linear"

@@ -83,20 +83,50 @@ class Decoder(ABC):
         return cls(**values)
 
     def fits(self, embedding: Codebook) -> bool:
-        """Whether this decoder can decode that embedding."""
+        """Whether this decoder can decode that embedding.
+
+        Parameters
+        ----------
+        embedding : Embedding
+            Where the labels' vectors are.
+        """
         return self.structure in (None, embedding.structure)
 
     @abstractmethod
     def scan(self, embedding: Any, Z: NDArray[np.float32], best: Best) -> None:
-        """Merge the float32 scores of all labels into the rows' lists."""
+        """Merge the float32 scores of all labels into the rows' lists.
+
+        Parameters
+        ----------
+        embedding : Embedding
+            Where the labels' vectors are.
+        Z : array of shape (rows, real_dim)
+            Points in the real view.
+        best : Best
+            Running lists of the best labels, which are filled.
+        """
 
     @abstractmethod
     def scores(self, embedding: Any, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores of all labels, shape (rows, n_classes)."""
+        """Scores of all labels, shape (rows, n_classes).
+
+        Parameters
+        ----------
+        embedding : Embedding
+            Where the labels' vectors are.
+        Z : array of shape (rows, real_dim)
+            Points in the real view.
+        """
 
     @abstractmethod
     def scan_error(self, embedding: Any) -> float:
-        """Bound of ``|scan − exact|`` for points of unit length."""
+        """Bound of ``|scan − exact|`` for points of unit length.
+
+        Parameters
+        ----------
+        embedding : Embedding
+            Where the labels' vectors are.
+        """
 
 
 def by_code(embedding: Codebook, column_scores: NDArray) -> NDArray:

@@ -38,6 +38,18 @@ for _name, _decoder in DECODERS.items():
 def choose_decoder(embedding: Codebook, decoder: str | Decoder = "auto") -> Decoder:
     """Return the decoder of that name; ``"auto"`` is the fastest exact one for the embedding.
 
+    Parameters
+    ----------
+    embedding : Embedding
+        Where the labels' vectors are.
+    decoder : str or Decoder
+        Name of a decoder, or one that is returned if it fits.
+
+    Returns
+    -------
+    Decoder
+        The decoder.
+
     Examples
     --------
     >>> from locole.embeddings import Kerdock, Rademacher
@@ -117,6 +129,22 @@ def decode(
 
 def recall(embedding: Codebook, Z: ArrayLike, *, decoder: str | Decoder, k: int = 1) -> float:
     """Fraction of the exact best ``k`` labels that another decoder finds among its best ``k``.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Where the labels' vectors are.
+    Z : array of shape (rows, real_dim)
+        Points in the real view.
+    decoder : str or Decoder
+        The decoder that may miss labels.
+    k : int
+        Number of labels for each row.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------

@@ -15,7 +15,17 @@ _BLOCK_FLOATS = 1 << 21
 
 
 class DenseDecoder(Decoder):
-    """Products with blocks of label vectors; memory is one block, whatever the number of labels."""
+    """Products with blocks of label vectors; memory is one block, whatever the number of labels.
+
+    Examples
+    --------
+    >>> from locole.decoders import decode
+    >>> from locole.embeddings import Gaussian
+    >>> embedding = Gaussian(5, dim=16)
+    >>> codes, scores = decode(embedding, embedding.real_rows([4]), k=1, decoder=DenseDecoder())
+    >>> codes.ravel()
+    array([4])
+    """
 
     name = "dense"
     block_rows = 1024

@@ -42,6 +42,30 @@ def near_labels(embedding: Codebook, Z: NDArray, k: int, decoder: Decoder) -> ND
     """Best ``k`` labels of each row of Z as the scan finds them: those at the end may err.
 
     For callers that score them again; a label that is missing repeats the first.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Where the labels' vectors are.
+    Z : array of shape (rows, real_dim)
+        Points in the real view.
+    k : int
+        Number of labels for each row.
+    decoder : Decoder
+        One that fits the embedding.
+
+    Returns
+    -------
+    array of shape (rows, k)
+        Codes of labels, best first.
+
+    Examples
+    --------
+    >>> from locole.decoders import choose_decoder
+    >>> from locole.embeddings import Kerdock
+    >>> embedding = Kerdock(64, dim=16)
+    >>> near_labels(embedding, embedding.real_rows([3]), 2, choose_decoder(embedding))[:, 0]
+    array([3])
     """
     best = Best.empty(len(Z), k)
     decoder.scan(embedding, np.ascontiguousarray(Z, dtype=np.float32), best)
@@ -49,7 +73,31 @@ def near_labels(embedding: Codebook, Z: NDArray, k: int, decoder: Decoder) -> ND
 
 
 def all_scores(embedding: Codebook, Z: NDArray, decoder: Decoder) -> NDArray[np.float64]:
-    """Scores of all labels, shape (rows, n_classes); labels tied with the best share its score."""
+    """Scores of all labels, shape (rows, n_classes); labels tied with the best share its score.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Where the labels' vectors are.
+    Z : array of shape (rows, real_dim)
+        Points in the real view.
+    decoder : Decoder
+        One that fits the embedding.
+
+    Returns
+    -------
+    array of shape (rows, n_classes)
+        Scores ``Re⟨z, g_i⟩``.
+
+    Examples
+    --------
+    >>> from locole.decoders import choose_decoder
+    >>> from locole.embeddings import Kerdock
+    >>> embedding = Kerdock(64, dim=16)
+    >>> scores = all_scores(embedding, embedding.real_rows([3]), choose_decoder(embedding))
+    >>> scores.shape, int(scores.argmax())
+    ((1, 64), 3)
+    """
     Z = Z.astype(np.float64, copy=False)
     scores = decoder.scores(embedding, Z)
     best = scores.max(axis=1, keepdims=True)

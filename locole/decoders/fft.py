@@ -30,7 +30,17 @@ class ChirpCodebook(Codebook, Protocol):
 
 
 class FourierDecoder(Decoder):
-    """Multiply by a chirp, fold, transform: one complex transform of length n scores 2n labels."""
+    """Multiply by a chirp, fold, transform: one complex transform of length n scores 2n labels.
+
+    Examples
+    --------
+    >>> from locole.decoders import decode
+    >>> from locole.embeddings import Nelson
+    >>> embedding = Nelson(49, dim=7)
+    >>> codes, scores = decode(embedding, embedding.real_rows([4]), k=1, decoder=FourierDecoder())
+    >>> codes.ravel()
+    array([4])
+    """
 
     name = "fft"
     structure = "dft"

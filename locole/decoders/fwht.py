@@ -29,7 +29,17 @@ class SignCodebook(Codebook, Protocol):
 
 
 class WalshHadamardDecoder(Decoder):
-    """Flip signs, transform, keep the best: ``n log2 n`` additions for n labels."""
+    """Flip signs, transform, keep the best: ``n log2 n`` additions for n labels.
+
+    Examples
+    --------
+    >>> from locole.decoders import decode
+    >>> from locole.embeddings import Kerdock
+    >>> embedding = Kerdock(50, dim=16)
+    >>> codes, scores = decode(embedding, embedding.real_rows([4]), k=1, decoder=WalshHadamardDecoder())
+    >>> codes.ravel()
+    array([4])
+    """
 
     name = "fwht"
     structure = "wht"

@@ -31,7 +31,17 @@ class SymbolCodebook(Codebook, Protocol):
 
 
 class GatherDecoder(Decoder):
-    """Score every value of every symbol once, then add q+1 numbers for each label."""
+    """Score every value of every symbol once, then add q+1 numbers for each label.
+
+    Examples
+    --------
+    >>> from locole.decoders import decode
+    >>> from locole.embeddings import ReedSolomonSimplex
+    >>> embedding = ReedSolomonSimplex(20, dim=15)
+    >>> codes, scores = decode(embedding, embedding.real_rows([4]), k=1, decoder=GatherDecoder())
+    >>> codes.ravel()
+    array([4])
+    """
 
     name = "gather"
     structure = "symbols"

@@ -106,7 +106,13 @@ class Embedding(ABC):
     @classmethod
     @abstractmethod
     def default_dim(cls, n_classes: int) -> int:
-        """The dim taken when the user names none."""
+        """The dim taken when the user names none.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of labels.
+        """
 
     @abstractmethod
     def _vectors(self, columns: NDArray[np.int64], dtype: np.dtype) -> NDArray:
@@ -136,7 +142,13 @@ class Embedding(ABC):
         return self.n_classes if self._columns is None else int(self._columns.max()) + 1
 
     def columns(self, codes: ArrayLike) -> NDArray[np.int64]:
-        """Columns of these labels, checked."""
+        """Columns of these labels, checked.
+
+        Parameters
+        ----------
+        codes : array-like of int
+            Codes of labels, 0 … n_classes−1.
+        """
         codes = np.atleast_1d(np.asarray(codes))
         if codes.ndim != 1 or (codes.size and codes.dtype.kind not in "iu"):
             raise LocoleError("codes must be a list of whole numbers, one per label wanted.")
@@ -156,6 +168,13 @@ class Embedding(ABC):
     def real_rows(self, codes: ArrayLike, dtype: DTypeLike = np.float32) -> NDArray:
         """Real view ``[Re g, Im g]`` of the vectors of these labels.
 
+        Parameters
+        ----------
+        codes : array-like of int
+            Codes of labels, 0 … n_classes−1.
+        dtype : dtype
+            float32 or float64.
+
         Returns
         -------
         array of shape (len(codes), real_dim)
@@ -163,18 +182,38 @@ class Embedding(ABC):
         return self._vectors(self.columns(codes), np.dtype(dtype))
 
     def real_block(self, start: int, stop: int, dtype: DTypeLike = np.float32) -> NDArray:
-        """Real view of labels ``start … stop−1``; families may keep such blocks for the next call."""
+        """Real view of labels ``start … stop−1``; families may keep such blocks for the next call.
+
+        Parameters
+        ----------
+        start, stop : int
+            First label, and the one after the last.
+        dtype : dtype
+            float32 or float64.
+        """
         return self.real_rows(np.arange(start, stop), dtype)
 
     def rows(self, codes: ArrayLike) -> NDArray:
-        """Return the vectors of these labels, shape (len(codes), dim), float32 or complex64."""
+        """Return the vectors of these labels, shape (len(codes), dim), float32 or complex64.
+
+        Parameters
+        ----------
+        codes : array-like of int
+            Codes of labels, 0 … n_classes−1.
+        """
         real = self.real_rows(codes)
         if not self.is_complex:
             return real
         return real[:, : self.dim] + np.complex64(1j) * real[:, self.dim :]
 
     def resized(self, n_classes: int) -> Self:
-        """Return the same code for another number of labels; labels present in both keep theirs."""
+        """Return the same code for another number of labels; labels present in both keep theirs.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of labels.
+        """
         columns = extend_columns(self._columns, n_classes, capacity=self.capacity)
         if columns is not None and columns.size < n_classes:
             raise self._full(n_classes)

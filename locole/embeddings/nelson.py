@@ -105,7 +105,13 @@ class Nelson(Embedding):
         return -(-self.n_columns // self.dim)
 
     def exponents(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Polynomial values modulo n, shape (len(columns), dim), entry u−1 for u = 1 … n."""
+        """Polynomial values modulo n, shape (len(columns), dim), entry u−1 for u = 1 … n.
+
+        Parameters
+        ----------
+        columns : array of int
+            Numbers of vectors.
+        """
         digits = np.empty((columns.size, self.r), dtype=np.int64)
         rest = columns
         for j in range(self.r):
@@ -115,7 +121,15 @@ class Nelson(Embedding):
         return out
 
     def conjugate_chirps(self, start: int, stop: int, dtype: np.dtype) -> NDArray:
-        """``exp(−2πi/n Σ_{j≥2} a_j u^j)`` for bases ``start … stop−1``, complex of that precision."""
+        """``exp(−2πi/n Σ_{j≥2} a_j u^j)`` for bases ``start … stop−1``, complex of that precision.
+
+        Parameters
+        ----------
+        start, stop : int
+            First basis, and the one after the last.
+        dtype : dtype
+            float32 or float64.
+        """
         chirps = self.conjugate_chirps_of(np.arange(start, stop))
         return chirps.astype(np.result_type(dtype, np.complex64))
 
@@ -125,11 +139,25 @@ class Nelson(Embedding):
         return self.r == 2
 
     def shift_peaks(self, shift: int) -> NDArray[np.int64]:
-        """Where the transform of z(u + shift)·conj z(u) peaks for each basis: 2·a_2·shift mod n."""
+        """Where the transform of z(u + shift)·conj z(u) peaks for each basis: 2·a_2·shift mod n.
+
+        Parameters
+        ----------
+        shift : int
+            Added to u, modulo n.
+        """
         return 2 * np.arange(self.n_bases) * shift % self.dim
 
     def demodulated(self, Z: NDArray, bases: NDArray[np.int64]) -> NDArray:
-        """Row i of Z times the conjugated chirp of basis ``bases[i]``."""
+        """Row i of Z times the conjugated chirp of basis ``bases[i]``.
+
+        Parameters
+        ----------
+        Z : array of shape (rows, dim)
+            Points.
+        bases : array of shape (rows,)
+            Basis of each.
+        """
         distinct, which = np.unique(bases, return_inverse=True)
         chirps = self.conjugate_chirps_of(distinct).astype(np.result_type(Z.dtype, np.complex64))
         points = (Z[:, : self.dim] + 1j * Z[:, self.dim :]) * chirps[which]
@@ -168,7 +196,13 @@ class Nelson(Embedding):
         return InnerProducts(largest, max(-low, high), low, high, pair_rms(squares, self.n_classes))
 
     def conjugate_chirps_of(self, bases: NDArray[np.int64]) -> NDArray:
-        """Like `conjugate_chirps` for any list of bases, in double precision."""
+        """Like `conjugate_chirps` for any list of bases, in double precision.
+
+        Parameters
+        ----------
+        bases : array of int
+            Numbers of bases.
+        """
         exponents = self.exponents(bases * self.dim)
         return np.exp(-2j * np.pi / self.dim * np.arange(self.dim))[exponents]
 

@@ -40,7 +40,13 @@ class OneHot(Embedding):
         return out
 
     def column_scores(self, Z: NDArray) -> NDArray:
-        """Scores of columns 0 … n_columns−1: the outputs themselves."""
+        """Scores of columns 0 … n_columns−1: the outputs themselves.
+
+        Parameters
+        ----------
+        Z : array of shape (rows, dim)
+            Points.
+        """
         return Z[:, : self.n_columns]
 
     def inner_products(self) -> InnerProducts | None:
@@ -82,7 +88,13 @@ class Simplex(Embedding):
         return out
 
     def column_scores(self, Z: NDArray) -> NDArray:
-        """Scores of columns 0 … n_columns−1: ``peak·z_i + base·Σz``; the last ``last·Σz``."""
+        """Scores of columns 0 … n_columns−1: ``peak·z_i + base·Σz``; the last ``last·Σz``.
+
+        Parameters
+        ----------
+        Z : array of shape (rows, dim)
+            Points.
+        """
         peak, base, last = _simplex_coefficients(self.dim)
         total = Z.sum(axis=1, keepdims=True, dtype=Z.dtype)
         scores = Z[:, : self.n_columns] * Z.dtype.type(peak) + total * Z.dtype.type(base)

@@ -42,10 +42,24 @@ class QuadraticForms(Embedding):
 
     @abstractmethod
     def phases_at(self, forms: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Values Q_f(x) in {0, 1}, shape (len(forms), len(x))."""
+        """Values Q_f(x) in {0, 1}, shape (len(forms), len(x)).
+
+        Parameters
+        ----------
+        forms : array of int
+            Numbers of quadratic forms.
+        x : array of int
+            Places of a vector, 0 … dim−1.
+        """
 
     def phases(self, forms: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Values Q_f(x) for all x, shape (len(forms), dim)."""
+        """Values Q_f(x) for all x, shape (len(forms), dim).
+
+        Parameters
+        ----------
+        forms : array of int
+            Numbers of quadratic forms.
+        """
         return self.phases_at(forms, np.arange(self.dim))
 
     @property
@@ -54,7 +68,15 @@ class QuadraticForms(Embedding):
         return self.n_forms * self.dim
 
     def signs(self, start: int, stop: int, dtype: np.dtype) -> NDArray:
-        """Signs ``(−1)^{Q_f}`` of forms ``start … stop−1``, shape (stop − start, dim)."""
+        """Signs ``(−1)^{Q_f}`` of forms ``start … stop−1``, shape (stop − start, dim).
+
+        Parameters
+        ----------
+        start, stop : int
+            First form, and the one after the last.
+        dtype : dtype
+            Type of the signs.
+        """
         return (1 - 2 * self.phases(np.arange(start, stop)).astype(np.int8)).astype(dtype)
 
     @property
@@ -67,6 +89,11 @@ class QuadraticForms(Embedding):
 
         B_f(x, y) = Q_f(x⊕y) + Q_f(x) + Q_f(y) + Q_f(0) is linear in x: its values at the unit
         vectors are the bits of the position.
+
+        Parameters
+        ----------
+        shift : int
+            Added to places modulo 2, bit by bit.
         """
         units = 1 << np.arange(self.dim.bit_length() - 1)
         at = np.concatenate([units ^ shift, units, [shift, 0]])
@@ -75,7 +102,15 @@ class QuadraticForms(Embedding):
         return (shifted ^ plain ^ phases[:, [-2]] ^ phases[:, [-1]]).astype(np.int64) @ units
 
     def demodulated(self, Z: NDArray, bases: NDArray[np.int64]) -> NDArray:
-        """Row i of Z times the signs of basis ``bases[i]``."""
+        """Row i of Z times the signs of basis ``bases[i]``.
+
+        Parameters
+        ----------
+        Z : array of shape (rows, dim)
+            Points.
+        bases : array of shape (rows,)
+            Basis of each.
+        """
         distinct, which = np.unique(bases, return_inverse=True)
         return Z * (1 - 2 * self.phases(distinct).astype(np.int8)).astype(Z.dtype)[which]
 

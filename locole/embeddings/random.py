@@ -24,6 +24,8 @@ class RandomEmbedding(Embedding):
 
     Parameters
     ----------
+    n_classes, dim, random_state, assignment
+        See `Embedding`.
     cache_bytes : int
         Memory that float32 rows drawn before may occupy; 0 keeps nothing. Only speed depends on it.
     stream : int, optional

@@ -72,7 +72,13 @@ class ReedSolomonSimplex(Embedding):
         self._plus = field.add(elements[:, None], elements[None, :]).astype(np.int32)
 
     def symbols(self, columns: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Values at every t, then the leading coefficient: shape (len(columns), q+1)."""
+        """Values at every t, then the leading coefficient: shape (len(columns), q+1).
+
+        Parameters
+        ----------
+        columns : array of int
+            Numbers of vectors.
+        """
         q, times, plus = self.q, self._times, self._plus
         a0, a1, a2 = columns % q, columns // q % q, columns // q**2
         t = np.arange(q)
@@ -82,7 +88,13 @@ class ReedSolomonSimplex(Embedding):
         return np.concatenate([values, a2[:, None].astype(np.int32)], axis=1)
 
     def symbol_scores(self, Z: NDArray) -> NDArray:
-        """Inner product of each block of Z with each vertex, shape (rows, q+1, q)."""
+        """Inner product of each block of Z with each vertex, shape (rows, q+1, q).
+
+        Parameters
+        ----------
+        Z : array of shape (rows, dim)
+            Points.
+        """
         blocks = Z.reshape(-1, self.q + 1, self.q - 1)
         return blocks @ self._vertices(Z.dtype).T
 

@@ -75,6 +75,11 @@ def make_embedding(
     **options
         Further parameters of the family, e.g. ``r=3`` for nelson.
 
+    Returns
+    -------
+    Embedding
+        Of the family of that name.
+
     Examples
     --------
     >>> make_embedding("kerdock", 12046, dim=256)

@@ -279,6 +279,7 @@ def run_spec(
     Parameters
     ----------
     spec : Spec
+        The experiment.
     out : str or path
         Folder of records.
     watcher : Watcher, optional
@@ -287,6 +288,11 @@ def run_spec(
         See ``Bench.run``.
     **options
         See ``Bench``.
+
+    Returns
+    -------
+    list of dict
+        All records of the experiment, old and new.
 
     Examples
     --------

@@ -29,7 +29,9 @@ class Run:
     embedding : str
         Family of vectors; empty for baselines.
     dim : int or None
+        Dimension of the vectors; None for baselines.
     seed : int
+        Seed of everything random in the run.
     quick : bool
         Whether it is a rehearsal on little data.
     engine : str

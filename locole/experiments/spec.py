@@ -71,7 +71,9 @@ class Spec:
     data : list of str
         Names of data sets, or "auto" or "small": see ``locole.experiments.data.choose_sets``.
     methods : list of Entry
+        What is compared.
     seeds : list of int
+        Seeds; every method is run once with each.
     time_limit_s : float
         Seconds that a run may take.
     time_limits_s : dict
@@ -85,6 +87,7 @@ class Spec:
     vectors : int
         For kind "tsne": how many are drawn.
     quick : Quick
+        What is smaller in a rehearsal.
 
     Examples
     --------
@@ -138,6 +141,11 @@ def _with_small_dims(entry: Entry, max_dim: int) -> Entry:
 def shipped_specs() -> dict[str, Spec]:
     """The specs that come with the package, by name.
 
+    Returns
+    -------
+    dict of str to Spec
+        By name.
+
     Examples
     --------
     >>> "table2" in shipped_specs()
@@ -150,6 +158,16 @@ def shipped_specs() -> dict[str, Spec]:
 
 def load_spec(source: str) -> Spec:
     """Read a spec: the name of a shipped one, or the path of a ``.toml`` file.
+
+    Parameters
+    ----------
+    source : str
+        Name or path.
+
+    Returns
+    -------
+    Spec
+        What the experiment is.
 
     Examples
     --------

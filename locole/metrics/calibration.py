@@ -35,7 +35,13 @@ class RiskCoverage(NamedTuple):
         return float(self.risk.mean())
 
     def risk_at(self, coverage: float) -> float:
-        """Error of this share of the rows, the surest."""
+        """Error of this share of the rows, the surest.
+
+        Parameters
+        ----------
+        coverage : float
+            Share of rows that are answered, in (0, 1].
+        """
         place = max(round(coverage * self.risk.size), 1)
         return float(self.risk[place - 1])
 
@@ -52,6 +58,16 @@ def calibration_bins(
     right : array-like of shape (rows,)
         Which answers are right.
     n_bins : int
+        Number of bins.
+
+    Returns
+    -------
+    proba : array of shape (n_bins,)
+        Mean probability of each bin.
+    accuracy : array of shape (n_bins,)
+        Share of right answers in each bin.
+    rows : array of shape (n_bins,)
+        Number of rows in each bin.
 
     Examples
     --------
@@ -78,6 +94,11 @@ def expected_calibration_error(proba: ArrayLike, right: ArrayLike, *, n_bins: in
     proba, right, n_bins
         As for `calibration_bins`.
 
+    Returns
+    -------
+    float
+        Between 0, the best, and 1.
+
     Examples
     --------
     >>> round(expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 0, 1, 1], n_bins=2), 3)
@@ -90,6 +111,16 @@ def expected_calibration_error(proba: ArrayLike, right: ArrayLike, *, n_bins: in
 def log_loss(proba_of_label: ArrayLike) -> float:
     """Mean of −log p over the rows, p being the probability of the right label.
 
+    Parameters
+    ----------
+    proba_of_label : array-like of shape (rows,)
+        Probability that each row's right label was given.
+
+    Returns
+    -------
+    float
+        0 is best.
+
     Examples
     --------
     >>> round(log_loss([1.0, 0.5]), 4)
@@ -100,7 +131,7 @@ def log_loss(proba_of_label: ArrayLike) -> float:
 
 
 def brier_score(topk_proba: ArrayLike, topk_right: ArrayLike) -> float:
-    r"""Brier score of the best k labels, the mean of \(\sum_{r \le k} (p_r - 1_r)^2\) over the rows.
+    r"""Brier score of the best k labels, the mean of :math:`\sum_{r \le k} (p_r - 1_r)^2` over the rows.
 
     Labels after the k-th count as if they had probability 0 and were wrong.
 
@@ -108,6 +139,11 @@ def brier_score(topk_proba: ArrayLike, topk_right: ArrayLike) -> float:
     ----------
     topk_proba, topk_right : array-like of shape (rows, k)
         Probabilities of the best labels, and which of them are right.
+
+    Returns
+    -------
+    float
+        0 is best; at most 2.
 
     Examples
     --------
@@ -125,6 +161,11 @@ def risk_coverage(proba: ArrayLike, right: ArrayLike) -> RiskCoverage:
     ----------
     proba, right : array-like of shape (rows,)
         Probabilities of the answers, and which are right.
+
+    Returns
+    -------
+    RiskCoverage
+        The curve; its ``risk_at`` reads a point of it.
 
     Examples
     --------

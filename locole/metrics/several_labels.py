@@ -45,6 +45,11 @@ def precision_at_k(Y_true: Any, ranked: ArrayLike, *, k: int = 5) -> float:
     k : int
         Answers that count.
 
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
     Examples
     --------
     >>> precision_at_k([["a", "b"], ["c"]], [["a", "c"], ["b", "c"]], k=1)
@@ -57,7 +62,21 @@ def precision_at_k(Y_true: Any, ranked: ArrayLike, *, k: int = 5) -> float:
 def recall_at_k(Y_true: Any, ranked: ArrayLike, *, k: int = 5) -> float:
     r"""Share of a row's labels among its first k answers: mean of :math:`\sum_{j\le k} h_{ij}/|Y_i|`.
 
-    Rows without labels are left out. Parameters are those of `precision_at_k`.
+    Rows without labels are left out.
+
+    Parameters
+    ----------
+    Y_true : indicator matrix or sequence of collections
+        Labels of each row.
+    ranked : array-like of shape (rows, at least k)
+        Answers, best first.
+    k : int
+        Answers that count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -71,7 +90,19 @@ def recall_at_k(Y_true: Any, ranked: ArrayLike, *, k: int = 5) -> float:
 def f1_at_k(Y_true: Any, ranked: ArrayLike, *, k: int = 5) -> float:
     r"""F1 of each row's first k answers: mean of :math:`2\sum_{j\le k} h_{ij}/(k + |Y_i|)`.
 
-    Parameters are those of `precision_at_k`.
+    Parameters
+    ----------
+    Y_true : indicator matrix or sequence of collections
+        Labels of each row.
+    ranked : array-like of shape (rows, at least k)
+        Answers, best first.
+    k : int
+        Answers that count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -87,7 +118,21 @@ def ndcg_at_k(Y_true: Any, ranked: ArrayLike, *, k: int = 5) -> float:
 
     .. math:: \frac{\sum_{j \le k} h_{ij} / \log_2(j + 1)}{\sum_{j \le \min(k, |Y_i|)} 1 / \log_2(j + 1)}
 
-    averaged over the rows that have labels. Parameters are those of `precision_at_k`.
+    averaged over the rows that have labels.
+
+    Parameters
+    ----------
+    Y_true : indicator matrix or sequence of collections
+        Labels of each row.
+    ranked : array-like of shape (rows, at least k)
+        Answers, best first.
+    k : int
+        Answers that count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -101,7 +146,19 @@ def ndcg_at_k(Y_true: Any, ranked: ArrayLike, *, k: int = 5) -> float:
 def coverage_at_k(Y_true: Any, ranked: ArrayLike, *, k: int = 5) -> float:
     """Share of the labels that occur which are found at least once among the first k answers.
 
-    Parameters are those of `precision_at_k`.
+    Parameters
+    ----------
+    Y_true : indicator matrix or sequence of collections
+        Labels of each row.
+    ranked : array-like of shape (rows, at least k)
+        Answers, best first.
+    k : int
+        Answers that count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -143,7 +200,13 @@ class Propensities:
         self.values = self._from_counts(counts)
 
     def of(self, labels: ArrayLike) -> Floats:
-        """Propensities of these labels; one that was never seen has a count of 0."""
+        """Propensities of these labels; one that was never seen has a count of 0.
+
+        Parameters
+        ----------
+        labels : array-like
+            Labels, known or not.
+        """
         codes = codes_of(np.asarray(labels), self.labels)
         return np.where(codes < 0, self._from_counts(np.zeros(1)), self.values[codes])
 
@@ -158,8 +221,23 @@ def ps_precision_at_k(
 
     .. math:: \sum_i \sum_{j \le k} h_{ij} / p_{ij} \Big/ \max \sum_i \sum_{j \le k} h_{ij} / p_{ij}
 
-    Rare labels count more, because they are missing more often. Other parameters are those of
-    `precision_at_k`.
+    Rare labels count more, because they are missing more often.
+
+    Parameters
+    ----------
+    Y_true : indicator matrix or sequence of collections
+        Labels of each row.
+    ranked : array-like of shape (rows, at least k)
+        Answers, best first.
+    propensities : Propensities
+        How likely it is that each label is observed.
+    k : int
+        Answers that count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -177,7 +255,23 @@ def ps_ndcg_at_k(
     r"""Propensity-scored nDCG: gains :math:`h_{ij} / p_{ij}`, as a share of the best possible.
 
     Numerator and denominator are sums over rows of gains that are discounted and divided as in
-    `ndcg_at_k`. Other parameters are those of `precision_at_k`.
+    `ndcg_at_k`.
+
+    Parameters
+    ----------
+    Y_true : indicator matrix or sequence of collections
+        Labels of each row.
+    ranked : array-like of shape (rows, at least k)
+        Answers, best first.
+    propensities : Propensities
+        How likely it is that each label is observed.
+    k : int
+        Answers that count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -201,6 +295,11 @@ def f1_score(
     average : {"micro", "macro", "samples"}
         Of the pooled counts; the mean over labels that occur on either side; the mean over rows, where
         a row without labels and without predictions counts 0.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -248,6 +347,11 @@ def ranking_report(
         Numbers of answers.
     propensities : Propensities, optional
         For PSP@k and PSnDCG@k.
+
+    Returns
+    -------
+    dict of str to float
+        The figures by name, each between 0 and 1.
 
     Examples
     --------

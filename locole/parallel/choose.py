@@ -16,7 +16,19 @@ ENGINES: dict[str, type[Engine]] = {"threads": Threads, "ray": RayEngine}
 def make_engine(engine: str | Engine, *, address: str | None = None, cores: int = 1) -> Engine:
     """Return the engine of that name, or an engine as it is, if this machine has what it needs.
 
-    ``address`` and ``cores`` are for names, see `Engine.at`.
+    Parameters
+    ----------
+    engine : {"threads", "ray"} or Engine
+        Name of an engine, or one that is returned as it is.
+    address : str, optional
+        Address of a Ray cluster, for a name.
+    cores : int
+        Cores that a task takes, for a name.
+
+    Returns
+    -------
+    Engine
+        The engine.
 
     Examples
     --------

@@ -67,7 +67,15 @@ class Engine(ABC):
 
     @classmethod
     def at(cls, address: str | None, *, cores: int = 1) -> Self:
-        """Return the engine at an address, of whose tasks each takes some cores."""
+        """Return the engine at an address, of whose tasks each takes some cores.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of a Ray cluster.
+        cores : int
+            Cores that a task takes.
+        """
         if address is not None:
             raise LocoleError("an address is that of a Ray cluster: it needs --engine ray.")
         return cls()
@@ -76,7 +84,13 @@ class Engine(ABC):
         """Raise ImportError if a package that the engine needs is missing."""
 
     def running(self, n_jobs: int | None = None) -> AbstractContextManager[object]:
-        """Keep ready what is needed between one `map` and the next; `map` does so by itself."""
+        """Keep ready what is needed between one `map` and the next; `map` does so by itself.
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Tasks at a time, as for `map`.
+        """
         return nullcontext()
 
     @abstractmethod
@@ -150,6 +164,18 @@ def in_order(
 ) -> list[R]:
     """Results of all tasks in the order of the tasks.
 
+    Parameters
+    ----------
+    engine : Engine
+        Where tasks are done.
+    function, tasks, shared, n_jobs, description
+        As for `Engine.map`.
+
+    Returns
+    -------
+    list
+        A result for each task.
+
     Examples
     --------
     >>> from operator import pow
@@ -170,6 +196,16 @@ def read_only(array: A) -> A:
     """Return the same memory as an array that cannot be written to.
 
     An engine may hand arrays out like that. Kernels that always get them so are compiled once.
+
+    Parameters
+    ----------
+    array : array
+        Any array.
+
+    Returns
+    -------
+    array
+        A view of it.
 
     Examples
     --------

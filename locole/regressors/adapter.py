@@ -56,7 +56,17 @@ class RegressorAdapter(TargetRegressor):
     def partial_fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Hand more rows to the regressor's own ``partial_fit``."""
+        """Hand more rows to the regressor's own ``partial_fit``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to learn from.
+        targets : TargetsLike or array of shape (n_samples, n_outputs)
+            Where each row should be mapped to.
+        sample_weight : array of shape (n_samples,), optional
+            How much each row counts; by default all alike.
+        """
         if not hasattr(self.regressor, "partial_fit"):
             name = type(self.regressor).__name__
             raise LocoleError(f"{name} cannot learn more rows: fit again with all the data.")

@@ -39,13 +39,31 @@ class TargetsLike(Protocol):
         """``(n_samples, n_outputs)``."""
 
     def rows(self, index: slice | NDArray) -> NDArray:
-        """Targets of these samples."""
+        """Targets of these samples.
+
+        Parameters
+        ----------
+        index : slice or array of int
+            Which samples.
+        """
 
     def table(self, start: int, stop: int) -> NDArray:
-        """Outputs ``start … stop−1`` of every code."""
+        """Outputs ``start … stop−1`` of every code.
+
+        Parameters
+        ----------
+        start, stop : int
+            First output, and the one after the last.
+        """
 
     def take(self, index: NDArray) -> TargetsLike:
-        """Targets of these samples alone; codes keep their meaning."""
+        """Targets of these samples alone; codes keep their meaning.
+
+        Parameters
+        ----------
+        index : array of int
+            Which samples.
+        """
 
 
 @runtime_checkable
@@ -117,7 +135,7 @@ class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
     """A regressor that learns from `TargetsLike` and predicts points of the real view.
 
     A subclass can be saved if it is decorated with ``saved_as("regressor.<name>")``, lists in
-    ``_learnt`` what `fit` leaves behind, and has a ``_check_learnt``; see `locole.io.SavedEstimator`.
+    ``_learnt`` what `fit` leaves behind, and has a ``_check_learnt``; see ``locole.io.SavedEstimator``.
     """
 
     #: Number of outputs; every regressor has it after `fit`.
@@ -138,14 +156,36 @@ class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
     def fit(
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn to map the rows of X to their targets."""
+        """Learn to map the rows of X to their targets.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to learn from.
+        targets : TargetsLike or array of shape (n_samples, n_outputs)
+            Where each row should be mapped to.
+        sample_weight : array of shape (n_samples,), optional
+            How much each row counts; by default all alike.
+        """
 
     @abstractmethod
     def predict(self, X: Any) -> NDArray:
-        """Points of shape (rows, real_dim)."""
+        """Points of shape (rows, real_dim).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to map.
+        """
 
     def predict_checked(self, X: Any) -> NDArray:
-        """`predict` for rows that have been checked: scikit-learn's checks take longer than one row."""
+        """`predict` for rows that have been checked: scikit-learn's checks take longer than one row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to map.
+        """
         return self.predict(X)
 
 

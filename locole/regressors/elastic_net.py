@@ -101,7 +101,9 @@ class ElasticNetRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : array of shape (n_outputs, n_features), or a CSR array if l1 > 0
+        Weights of each output.
     intercept_ : array of shape (n_outputs,)
+        Intercept of each output.
     l2_, l2_reason_ : float, str
         The penalty λ2 in use and where it came from.
     history_ : list of dict
@@ -207,6 +209,15 @@ class ElasticNetRegressor(LinearRegressor):
         The duals of earlier rows stay as they are and those of the new rows are optimised, so every
         call adds its rows to the problem; a row given twice counts twice. Weights of features that
         many earlier rows have move less (not so if l1 > 0).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to learn from.
+        targets : TargetsLike or array of shape (n_samples, n_outputs)
+            Where each row should be mapped to.
+        sample_weight : array of shape (n_samples,), optional
+            How much each row counts; by default all alike.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)

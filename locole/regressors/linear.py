@@ -99,7 +99,13 @@ class LinearRegressor(TargetRegressor):
         return sp.csr_array(W) if sp.issparse(W) else W
 
     def weights_of(self, features: NDArray[np.int64]) -> NDArray:
-        """Weights of some features, shape (features, n_outputs)."""
+        """Weights of some features, shape (features, n_outputs).
+
+        Parameters
+        ----------
+        features : array of int
+            Numbers of features.
+        """
         W, scales = self._weights, self._scales
         if sp.issparse(W):
             return W[features][:, : self.n_outputs_].toarray()

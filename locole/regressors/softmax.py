@@ -97,7 +97,9 @@ class SoftmaxRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : array of shape (n_outputs, n_features), or a CSR array if l1 > 0
+        Weights of each output.
     intercept_ : array of shape (n_outputs,)
+        Intercept of each output.
     history_ : list of dict
         For each epoch the mean ``loss`` of the rows as they were met, ``wall_s``,
         ``examples_per_s``; if rows are watched, their ``validation_loss`` and ``validation_error``,
@@ -190,7 +192,13 @@ class SoftmaxRegressor(LinearRegressor):
         *,
         validation_rows: ValidationRows | None = None,
     ) -> Self:
-        """Learn from scratch; validation rows take the place of ``validation_fraction``."""
+        """Learn from scratch; validation rows take the place of ``validation_fraction``.
+
+        Parameters
+        ----------
+        validation_rows : ValidationRows, optional
+            Rows that decide which epoch's weights are kept.
+        """
         settings = self._settings()
         X = checked_rows(self, X, dtype=np.float32)
         constant = self._wants_constant(X)
@@ -217,6 +225,15 @@ class SoftmaxRegressor(LinearRegressor):
         its ``feature_squares_``. So a few rows do not undo what many have taught, and what is new is
         learnt at once. If l1 > 0 it is the same for all features: that of `fit` times the part of all
         rows seen that are new.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to learn from.
+        targets : TargetsLike or array of shape (n_samples, n_outputs)
+            Where each row should be mapped to.
+        sample_weight : array of shape (n_samples,), optional
+            How much each row counts; by default all alike.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)

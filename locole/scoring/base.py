@@ -126,6 +126,7 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         Parameters
         ----------
         samples : Samples
+            Rows with their labels and weights.
         before : sequence of LabelScorer
             In an ensemble, the scorers of earlier stages, fitted to the same samples.
         """
@@ -135,6 +136,11 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         """Learn from more samples, which may have more labels.
 
         What ``copy.copy`` shares with a copy of the scorer must stay as it is.
+
+        Parameters
+        ----------
+        samples : Samples
+            Rows with their labels and weights.
         """
 
     @abstractmethod
@@ -142,28 +148,73 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         """Codes of the best ``k`` labels of each row, best first, and their scores.
 
         Ties go to the smaller code.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        k : int
+            Number of labels for each row.
         """
 
     @abstractmethod
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
-        """Scores of the labels ``codes[i]`` of each row i."""
+        """Scores of the labels ``codes[i]`` of each row i.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        codes : array of shape (rows, labels)
+            Codes of labels for each row.
+        """
 
     def candidates_and_scores(
         self, rows: Rows, k: int, codes: Codes
     ) -> tuple[Codes, NDArray, NDArray]:
-        """`candidates`, and `scores_at` of labels that others have proposed."""
+        """`candidates`, and `scores_at` of labels that others have proposed.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        k : int
+            Number of labels for each row.
+        codes : array of shape (rows, labels)
+            Codes of labels for each row.
+        """
         return (*self.candidates(rows, k), self.scores_at(rows, codes))
 
     def all_scores(self, rows: Rows) -> NDArray:
-        """Scores of all labels, shape (rows, n_classes)."""
+        """Scores of all labels, shape (rows, n_classes).
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        """
         return self.scores_at(rows, every_code(len(rows), self.n_classes))
 
     def is_silent(self, rows: Rows) -> bool:
-        """Whether all labels have the score 0 for each of these rows."""
+        """Whether all labels have the score 0 for each of these rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        """
         return False
 
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
-        """What adds up to `scores_at`: a sum over features, or a single number for any other scorer."""
+        """What adds up to `scores_at`: a sum over features, or a single number for any other scorer.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        codes : array of shape (rows, labels)
+            Codes of labels for each row.
+        """
         nothing = np.zeros((rows.csr.nnz, codes.shape[1]))
         return Contributions(nothing, {self.name: self.scores_at(rows, codes).astype(np.float64)})
 
@@ -173,15 +224,32 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         """A rough version of itself, unfitted, that shows for little time whether a fit is worth it.
 
         None: fit it as it is.
+
+        Parameters
+        ----------
+        samples : Samples
+            Rows with their labels and weights.
         """
         return None
 
     def watching(self, validation: Samples) -> Self:
-        """Itself, with validation rows by which the next `fit` decides when to stop, if it needs to."""
+        """Itself, with validation rows by which the next `fit` decides when to stop, if it needs to.
+
+        Parameters
+        ----------
+        validation : Samples
+            Validation rows, which are not learnt.
+        """
         return self
 
     def left_out(self, samples: Samples) -> LabelScorer | None:
-        """What remains, fitted, of a scorer that is not worth a fit; None: nothing."""
+        """What remains, fitted, of a scorer that is not worth a fit; None: nothing.
+
+        Parameters
+        ----------
+        samples : Samples
+            Rows with their labels and weights.
+        """
         return None
 
     def validation_scores(self) -> ValidationScores | None:
@@ -204,15 +272,37 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         return self.sources if self.optional else []
 
     def source_candidates(self, rows: Rows, k: int) -> Codes:
-        """Best ``k`` labels by every source that has proposals, side by side; they may repeat."""
+        """Best ``k`` labels by every source that has proposals, side by side; they may repeat.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        k : int
+            Number of labels for each row.
+        """
         return self.candidates(rows, k)[0]
 
     def source_scores(self, rows: Rows, codes: Codes) -> NDArray:
-        """Scores of these labels by each source, shape (rows, labels, sources)."""
+        """Scores of these labels by each source, shape (rows, labels, sources).
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        codes : array of shape (rows, labels)
+            Codes of labels for each row.
+        """
         return self.scores_at(rows, codes)[..., None]
 
     def set_source_weights(self, weights: NDArray[np.float64]) -> float:
-        """Add up the sources with these weights from now on; return the weight of their sum."""
+        """Add up the sources with these weights from now on; return the weight of their sum.
+
+        Parameters
+        ----------
+        weights : array of shape (sources,)
+            Weight of each source.
+        """
         return float(weights[0])
 
 

@@ -64,13 +64,27 @@ class Ensemble(LabelScorer):
     Attributes
     ----------
     scorers_ : list of LabelScorer
+        The fitted scorers.
     weights_ : list of float
         Weight of each scorer.
     reranker_ : NearestScorer or None
+        What reranks the best eight labels, if anything does.
     choice_ : dict
         ``validation_rows``; their ``accuracy``; for each of the ``sources`` its ``accuracy`` alone (that
         of its sketch if it was left out after that) and its ``weight``; for ``nearest`` how many of the
         ``rows`` are right ``before`` and ``after``, and whether it is ``used``.
+
+    Examples
+    --------
+    >>> from locole.datasets import make_topics
+    >>> from locole.samples import Rows, Samples
+    >>> from locole.scoring import FactorScorer, ProfileScorer
+    >>> data = make_topics(2_000, 500, 20, test_size=100)
+    >>> model = Ensemble([ProfileScorer(), FactorScorer(n_blocks=1)])
+    >>> model = model.fit(Samples(data.X_train, data.y_train, n_classes=20))
+    >>> codes, scores = model.candidates(Rows(data.X_test), k=1)
+    >>> bool((codes.ravel() == data.y_test).mean() > 0.5), len(model.weights_)
+    (True, 2)
     """
 
     name = "ensemble"

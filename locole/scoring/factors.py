@@ -69,6 +69,7 @@ class FactorScorer(LabelScorer):
     label_vectors_ : array of shape (n_classes, 64 · n_blocks)
         Likewise, with ``label_scales_``.
     feature_scales_, label_scales_ : arrays of shape (n_features,) and (n_classes,), or None
+        What the bytes of each vector are multiplied by.
     feature_squares_, label_squares_ : arrays of shape (n_blocks, n_features) and (n_blocks, n_classes)
         AdaGrad's sums of squared slopes, for `partial_fit`.
 
@@ -196,7 +197,13 @@ class FactorScorer(LabelScorer):
         return LabelTable.of(self.label_vectors_, self.label_scales_)
 
     def points(self, rows: Rows) -> NDArray[np.float32]:
-        """Sums of the features' vectors, shape (rows, 64 · n_blocks)."""
+        """Sums of the features' vectors, shape (rows, 64 · n_blocks).
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        """
         return rows.once(self, lambda: self._points(rows.csr))
 
     def _points(self, X: sp.csr_array) -> NDArray[np.float32]:

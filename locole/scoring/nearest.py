@@ -107,7 +107,15 @@ class NearestScorer(LabelScorer):
     # Score --------------------------------------------------------------------------------------
 
     def similarity(self, X: sp.csr_array, codes: Codes) -> NDArray[np.float32]:
-        """Cosine of each row and the nearest row of each of its labels ``codes``, at least 0."""
+        """Cosine of each row and the nearest row of each of its labels ``codes``, at least 0.
+
+        Parameters
+        ----------
+        X : CSR array
+            Rows of unit length.
+        codes : array of shape (rows, labels)
+            Codes of labels for each row.
+        """
         X, rows = _unit(X), self.rows_
         out = np.empty(codes.shape, dtype=np.float32)
         room = np.zeros(X.shape[1], dtype=np.float32)
@@ -126,7 +134,13 @@ class NearestScorer(LabelScorer):
         return self.curve_at(self.similarity(rows.csr, codes))
 
     def curve_at(self, similarity: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Values of the curve."""
+        """Values of the curve.
+
+        Parameters
+        ----------
+        similarity : array
+            Cosine similarities.
+        """
         said = np.interp(similarity, KNOTS, self.curve_)
         said[similarity > SAME] = self.curve_.max()
         return said
@@ -138,6 +152,15 @@ class NearestScorer(LabelScorer):
 
         Labels after the eighth are taken to be where the curve is lowest: they keep their order, and
         stay behind.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        codes : array of shape (rows, labels)
+            Labels to rerank, best first.
+        scores : array of shape (rows, labels)
+            Their scores.
         """
         said = np.full(scores.shape, self.curve_.min())
         said[:, :RERANKED] = self.scores_at(rows, codes[:, :RERANKED])

@@ -18,6 +18,13 @@ class NetworkScorer(VectorScorer):
     Validation rows decide about it three times: which epoch's weights are kept, what it weighs, and
     whether it stays. It is left out if the ensemble puts more of them right without it, or if it makes
     their labels hardly more likely. What remains is the ensemble as it is without a network, to the bit.
+
+    Examples
+    --------
+    >>> from locole.embeddings import OneHot
+    >>> from locole.regressors import MLPRegressor
+    >>> NetworkScorer({"mlp": MLPRegressor()}, OneHot(3, dim=3)).stage
+    3
     """
 
     name = "network"

@@ -328,7 +328,13 @@ class ProfileScorer(LabelScorer):
         return total
 
     def set_feature_weights(self, weights: NDArray[np.float32]) -> None:
-        """Let each feature count this much."""
+        """Let each feature count this much.
+
+        Parameters
+        ----------
+        weights : array of shape (n_features,)
+            β.
+        """
         self.feature_weights_ = weights
         self.__dict__.pop("_odds", None)
 

@@ -78,6 +78,7 @@ class PrototypeScorer(LabelScorer):
     Attributes
     ----------
     mean_ : array of shape (numbers,)
+        Mean of the rows, which is subtracted.
     whitening_ : array of shape (numbers, numbers) or None
         A; None if rows are better as they are.
     vectors_, sums_ : arrays of shape (n_classes, numbers)
@@ -294,7 +295,13 @@ class PrototypeScorer(LabelScorer):
         return Whitening(self.mean_, self.whitening_)
 
     def points(self, rows: Rows) -> NDArray[np.float32]:
-        """Whitened rows."""
+        """Whitened rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        """
         return rows.once(self, lambda: self._whitening.points(rows.dense))
 
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:

@@ -81,6 +81,7 @@ class VectorScorer(LabelScorer):
     weights_ : list of float
         Weight of each regressor.
     feature_weights_ : array of shape (n_features,) or None
+        What features are multiplied by, if by anything.
     prior_point_ : array of shape (real_dim,)
         Weighted mean of the targets.
     weight_seen_ : float
@@ -277,7 +278,13 @@ class VectorScorer(LabelScorer):
     # Score --------------------------------------------------------------------------------------
 
     def points(self, rows: Rows) -> NDArray:
-        """Points of the rows, the prior's where there is nothing to go by; shape (rows, real_dim)."""
+        """Points of the rows, the prior's where there is nothing to go by; shape (rows, real_dim).
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        """
         return rows.once(self, lambda: self._points(rows))
 
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:

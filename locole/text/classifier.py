@@ -183,6 +183,22 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
         With ``min_proba`` or ``max_error``, ``reject_label`` where it is not likely enough; see
         `LocoleClassifier.predict`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to answer.
+        min_proba : float, optional
+            Answers with a smaller probability are held back.
+        max_error : float, optional
+            Instead, the largest share of wrong answers among those that are given.
+        reject_label : object
+            What stands for an answer that is held back.
+
+        Returns
+        -------
+        array of shape (n_texts,), or indicator of shape (n_texts, n_classes)
+            Labels as `LabelClassifier.predict` gives them.
         """
         check_is_fitted(self)
         if min_proba is not None or max_error is not None:
@@ -201,6 +217,22 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Return the best ``k`` labels of each text, best first, and their scores or probabilities.
 
         See `LocoleClassifier.predict_topk`. The features of some thousand texts exist at a time.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to answer.
+        k : int
+            Number of labels for each text.
+        proba : bool
+            Whether probabilities are returned in place of scores.
+
+        Returns
+        -------
+        labels : array of shape (n_texts, k)
+            Labels, best first.
+        scores : array of shape (n_texts, k)
+            Their scores or probabilities.
         """
         check_is_fitted(self)
         # A classifier of somebody else's may know nothing of probabilities.
@@ -210,12 +242,34 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     @of_one_moment
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
-        """Probabilities of all labels; see `LocoleClassifier.predict_proba`."""
+        """Probabilities of all labels; see `LocoleClassifier.predict_proba`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to answer.
+
+        Returns
+        -------
+        array of shape (n_texts, n_classes)
+            Probabilities in the order of ``classes_``.
+        """
         parts = [self._rows_model().predict_proba(X) for X in self._rows(texts)]
         return np.concatenate(parts)
 
     def predict_log_proba(self, texts: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`."""
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to answer.
+
+        Returns
+        -------
+        array of shape (n_texts, n_classes)
+            Natural logarithms, in the order of ``classes_``.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(texts))
 
@@ -228,7 +282,24 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         method: Method = "lac",
         by_frequency: bool = False,
     ) -> list[NDArray]:
-        """Sets of labels that hold the right one; see `LocoleClassifier.predict_set`."""
+        """Sets of labels that hold the right one; see `LocoleClassifier.predict_set`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to answer.
+        coverage : float
+            Smallest probability, in (0, 1), with which a set holds the right label.
+        method : {"lac", "aps"}
+            How sets are made: the smallest on average, or sets that adapt to how hard a text is.
+        by_frequency : bool
+            Whether coverage is guaranteed for rare and for frequent labels alike.
+
+        Returns
+        -------
+        list of arrays
+            Labels of each text's set, best first.
+        """
         options: dict[str, Any] = {"method": method, "by_frequency": by_frequency}
         parts = [self._rows_model().predict_set(X, coverage, **options) for X in self._rows(texts)]
         return [found for part in parts for found in part]
@@ -240,14 +311,39 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         coverage: float | None = None,
         confidence: float = 0.95,
     ) -> Threshold:
-        """Probability below which answers are held back; see `LocoleClassifier.threshold`."""
+        """Probability below which answers are held back; see `LocoleClassifier.threshold`.
+
+        Parameters
+        ----------
+        max_error : float, optional
+            Largest share of wrong answers among those that are given.
+        coverage : float, optional
+            Instead, the smallest share of texts that are answered.
+        confidence : float
+            Probability with which the bound on the error holds.
+
+        Returns
+        -------
+        Threshold
+            ``float()`` of it is what `predict` takes as ``min_proba``.
+        """
         return self._rows_model().threshold(max_error, coverage=coverage, confidence=confidence)
 
     @all_or_nothing
     def calibrate(
         self, texts: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit probabilities to texts that were not learnt; see `LocoleClassifier.calibrate`."""
+        """Fit probabilities to texts that were not learnt; see `LocoleClassifier.calibrate`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts that were not learnt.
+        y : array of shape (n_texts,)
+            Their labels.
+        sample_weight : array of shape (n_texts,), optional
+            How much each text counts; by default all alike.
+        """
         X = self.with_vectors(self.features_.transform(check_texts(texts)), texts)
         self.classifier_ = copy.copy(self._rows_model())
         self.classifier_.calibrate(X, y, sample_weight=sample_weight)
@@ -255,7 +351,22 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     @of_one_moment
     def explain(self, texts: Any, label: Any = None, *, against: Any = None) -> Explanations:
-        """What each word and each term adds to the score of a label; see `LocoleClassifier.explain`."""
+        """What each word and each term adds to the score of a label; see `LocoleClassifier.explain`.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to explain.
+        label : label, optional
+            The label, for all texts; by default the answer to each.
+        against : label, optional
+            Explain the label's lead over this one instead of its score.
+
+        Returns
+        -------
+        Explanations
+            A list of `locole.explanations.Explanation`, one for each text.
+        """
         texts = check_texts(texts)
         model = self._rows_model()
         found = Explanations(
@@ -278,13 +389,30 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     @of_one_moment
     def decision_function(self, texts: Any) -> NDArray:
-        """Scores of all labels, as `LocoleClassifier.decision_function` gives them."""
+        """Scores of all labels, as `LocoleClassifier.decision_function` gives them.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to answer.
+
+        Returns
+        -------
+        array of shape (n_texts, n_classes)
+            Scores in the order of ``classes_``.
+        """
         check_is_fitted(self)
         return np.concatenate([self.classifier_.decision_function(X) for X in self._rows(texts)])
 
     @of_one_moment
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model into a folder, for `locole.load`; see `LocoleClassifier.save`."""
+        """Write the model into a folder, for `locole.load`; see `LocoleClassifier.save`.
+
+        Parameters
+        ----------
+        path : path
+            Folder to write; a model that is there is replaced in one step.
+        """
         check_is_fitted(self)
         write_model(path, self)
 
@@ -300,7 +428,13 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return features, classifier
 
     def set_encoder(self, encoder: Encoder) -> Self:
-        """Give a loaded model its encoder, if it is the one that the model was trained with."""
+        """Give a loaded model its encoder, if it is the one that the model was trained with.
+
+        Parameters
+        ----------
+        encoder : callable
+            Function from a list of texts to an array of shape (texts, numbers).
+        """
         if self.encoder_name_ is None:
             raise LocoleError("the model was trained without an encoder: leave it out.")
         check_encoder(encoder, self.encoder_name_, self.encoder_probe_)
@@ -313,7 +447,20 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.encoder_probe_ = None if self.encoder is None else probe(self.encoder)
 
     def with_vectors(self, X: Any, texts: Any) -> Any:
-        """Features of texts, with the vectors of the texts beside them if there is an encoder."""
+        """Features of texts, with the vectors of the texts beside them if there is an encoder.
+
+        Parameters
+        ----------
+        X : sparse array of shape (n_texts, n_features)
+            Features of the texts.
+        texts : sequence of str
+            The texts themselves.
+
+        Returns
+        -------
+        sparse array or PairedRows
+            Rows for the classifier.
+        """
         if self.encoder_name_ is None:
             return X
         if self.encoder is None:

@@ -103,7 +103,15 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         self.lowercase = lowercase
 
     def fit(self, texts: Any, y: Any = None) -> Self:
-        """Learn the vocabulary and its weights."""
+        """Learn the vocabulary and its weights.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts whose terms are learnt.
+        y : ignored
+            For pipelines of scikit-learn.
+        """
         self.fit_transform(texts)
         return self
 
@@ -147,14 +155,36 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         return joined(parts)
 
     def transform(self, texts: Any) -> sp.csr_matrix:
-        """Return the rows of texts; terms that are not in the vocabulary are passed over."""
+        """Return the rows of texts; terms that are not in the vocabulary are passed over.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to count terms in.
+
+        Returns
+        -------
+        sparse array of shape (n_texts, n_features)
+            TF-IDF, float32, rows of unit length.
+        """
         check_is_fitted(self)
         texts = check_texts(texts)
         counts = [(b, v.transform(each_text(texts))) for b, v in self._ready().items()]
         return joined([tfidf(c, self.idf_[block])[0] for block, c in counts])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name of each column: ``word__apple``, ``char__ap``; a number instead when hashing."""
+        """Name of each column: ``word__apple``, ``char__ap``; a number instead when hashing.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For pipelines of scikit-learn.
+
+        Returns
+        -------
+        array of str
+            The term of each column.
+        """
         check_is_fitted(self)
         names = [
             f"{block}__{term}"

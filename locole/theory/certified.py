@@ -29,8 +29,9 @@ class Certificate(NamedTuple):
     certified: NDArray[np.bool_]
     """Whether the lead is larger than the margin."""
     low: NDArray[np.float64]
+    """Lower bound of the probability of the answer, by its score."""
     high: NDArray[np.float64]
-    """Bounds of the probability of the answer, by its score."""
+    """Upper bound of it."""
 
 
 def certify(classifier: LocoleClassifier, X: Any) -> Certificate:
@@ -47,6 +48,12 @@ def certify(classifier: LocoleClassifier, X: Any) -> Certificate:
     classifier : LocoleClassifier
         Fitted, with one regressor for squared loss whose points are not normalised.
     X : array or sparse matrix of shape (n_samples, n_features)
+        Rows to answer.
+
+    Returns
+    -------
+    Certificate
+        Answers, and which of them are certain as far as the embedding goes.
 
     Examples
     --------

@@ -26,6 +26,11 @@ def recovery_coherence(n_labels: int) -> float:
     n_labels : int
         k, at least 1.
 
+    Returns
+    -------
+    float
+        The bound on the coherence.
+
     Examples
     --------
     >>> recovery_coherence(1), round(recovery_coherence(3), 3)
@@ -50,6 +55,11 @@ def recovered_labels(
         λ in [0, 1). Give this, or both ``low`` and ``high``.
     low, high : float, optional
         Range of Re⟨g_i, g_j⟩ over i ≠ j.
+
+    Returns
+    -------
+    int or float
+        ``inf`` if any number is decoded.
 
     Examples
     --------

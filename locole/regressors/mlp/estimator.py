@@ -261,7 +261,13 @@ class MLPRegressor(TargetRegressor):
         *,
         validation_rows: ValidationRows | None = None,
     ) -> Self:
-        """Learn from scratch; validation rows that are given take the place of ``validation``."""
+        """Learn from scratch; validation rows that are given take the place of ``validation``.
+
+        Parameters
+        ----------
+        validation_rows : ValidationRows, optional
+            Rows that decide which epoch's weights are kept.
+        """
         settings = self._settings()
         X = checked_rows(self, X, dtype=np.float32)
         rows = self._rows(X, targets, sample_weight, settings)
@@ -313,6 +319,15 @@ class MLPRegressor(TargetRegressor):
 
         The learning rate is that of `fit` times the part of all rows seen that are new, so that a few
         rows do not undo what many have taught.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to learn from.
+        targets : TargetsLike or array of shape (n_samples, n_outputs)
+            Where each row should be mapped to.
+        sample_weight : array of shape (n_samples,), optional
+            How much each row counts; by default all alike.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, targets, sample_weight)
