@@ -61,6 +61,12 @@ SYSTEMS = {
     "omikuji": System("omikuji Parabel", "run_omikuji.py", package="omikuji"),
     "napkinxc": System("napkinXC PLT", "run_napkinxc.py", package="napkinxc"),
     "fasttext": System("fastText, hs", "run_fasttext.py", package="fasttext-numpy2"),
+    "libmultilabel": System(
+        "LibMultiLabel one-vs-rest", "run_libmultilabel.py", package="libmultilabel"
+    ),
+    "libmultilabel-tree": System(
+        "LibMultiLabel tree", "run_libmultilabel.py", "tree", package="libmultilabel"
+    ),
     "vowpalwabbit": System("Vowpal Wabbit PLT", "run_vowpalwabbit.py", package="vowpalwabbit"),
 }
 

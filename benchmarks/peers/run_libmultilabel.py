@@ -1,20 +1,21 @@
-"""One linear classifier for each label, as LibMultiLabel has it."""
+"""LibMultiLabel: one linear classifier for each label, or a tree of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from measure import Data, K, System, main
 
 _ROWS = 256
 
 
 class LibMultiLabel(System):
-    """One-vs-rest by LIBLINEAR, squared hinge loss in the dual; its weights are a dense matrix."""
+    """One-vs-rest or tree by LIBLINEAR, squared hinge loss in the dual."""
 
-    packages = ("libmultilabel",)
-    notes = "options -s 1 -e 0.1 of its examples; weights are a dense matrix"
+    packages = ("libmultilabel", "liblinear-multicore")
+    notes = "options -s 1 -e 0.1 of its examples; weights of one-vs-rest are a dense matrix"
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -26,20 +27,33 @@ class LibMultiLabel(System):
         """Defaults of its command line."""
         Y = data.train.Y.astype(np.float64)
         X = data.train.X.astype(np.float64)
-        self.model = self.linear.train_1vsrest(Y, X, False, "-s 1 -e 0.1 -q")
+        options = "-s 1 -e 0.1 -q"
+        if self.setting == "tree":
+            self.model = self.linear.train_tree(Y, X, options, verbose=False)
+        else:
+            self.model = self.linear.train_1vsrest(Y, X, False, options, verbose=False)
 
     def predict(self, data: Data) -> Any:
         """Best labels of some rows at a time: scores of all labels are dense."""
         found = []
         for start in range(0, data.test.X.shape[0], _ROWS):
             rows = data.test.X[start : start + _ROWS].astype(np.float64)
-            scores = np.asarray(self.linear.predict_values(self.model, rows))
+            scores = np.asarray(self._scores(rows))
             found.append(np.argsort(-scores, axis=1, kind="stable")[:, :K])
         return np.concatenate(found)
 
+    def _scores(self, rows: Any) -> Any:
+        """Of all labels; a tree's by its default beam of ten."""
+        if self.setting == "tree":
+            return self.model.predict_values(rows)
+        return self.linear.predict_values(self.model, rows)
+
     def model_bytes(self) -> int:
         """Bytes of the weights that are not zero, as numbers and their places."""
-        return int(np.count_nonzero(self.model.weights)) * 12
+        flat = self.model.flat_model if self.setting == "tree" else self.model
+        weights = flat.weights
+        n = weights.nnz if sp.issparse(weights) else np.count_nonzero(weights)
+        return int(n) * 12
 
 
 if __name__ == "__main__":
