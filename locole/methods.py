@@ -54,6 +54,7 @@ def _baseline(title: str, made: str, **others: Any) -> Method:
 #: Name → method, in the order of tables.
 METHODS = {
     "elastic_net": Method("elastic net", "regressor", "ElasticNetRegressor", engines=True),
+    "kernel": Method("kernel ridge regression", "regressor", "KernelRegressor"),
     "softmax": Method("softmax", "regressor", "SoftmaxRegressor"),
     "mlp": Method(
         "network",
@@ -84,6 +85,6 @@ def names_of(*kinds: Kind) -> list[str]:
     Examples
     --------
     >>> names_of("regressor")
-    ['elastic_net', 'softmax', 'mlp']
+    ['elastic_net', 'kernel', 'softmax', 'mlp']
     """
     return [name for name, method in METHODS.items() if method.kind in kinds]

@@ -22,6 +22,7 @@ from locole.methods import METHODS, names_of
 from locole.parallel import Engine, make_engine
 from locole.regressors import (
     ElasticNetRegressor,
+    KernelRegressor,
     MLPRegressor,
     RegressorAdapter,
     TargetRegressor,
@@ -75,6 +76,10 @@ _SEVERAL_OUTPUTS, _SEVERAL_LABELS = 1_024, 524_288
 # With so many rows for each feature there is an intercept, and features have no weights (delicious: 3
 # points).
 _ROWS_PER_FEATURE = 8
+
+# Up to so many rows with several labels each, similarity to training rows is a regressor too
+# (docs/research/multilabel.md); its time grows with the cube of the rows.
+_KERNEL_ROWS = 16_384
 
 # Up to so many rows with several labels each the best labels are reranked in any case: a tenth of them
 # says too little about it, and it gains 1.4 to 1.5 points at 1 (bibtex, delicious).
@@ -148,7 +153,12 @@ class Plan(NamedTuple):
             "others_speak": is_profiled or bool(self.scorers),
         }
         linear = {"fit_intercept": True if is_tall else "auto"}
-        vectors = VectorScorer(self._regressors(**linear), **behind)
+        regressors = self._regressors(**linear)
+        if has_several and self.regressor == "auto" and samples.n_positive <= _KERNEL_ROWS:
+            regressors["kernel"] = KernelRegressor(
+                storage="float16", random_state=self.seed, n_jobs=self.n_jobs
+            )
+        vectors = VectorScorer(regressors, **behind)
         settings: dict[str, Any] = {"random_state": self.seed, "n_jobs": self.n_jobs}
         more: list[LabelScorer] = []
         if is_profiled:

@@ -24,6 +24,7 @@ from locole.io import read_model, write_model
 from locole.io.state import kind_of
 from locole.regressors import (
     ElasticNetRegressor,
+    KernelRegressor,
     MLPRegressor,
     RegressorAdapter,
     SoftmaxRegressor,
@@ -43,6 +44,9 @@ REGRESSORS: dict[str, TargetRegressor] = {
     "sparse elastic net": ElasticNetRegressor(l1=0.05, l2=0.5, max_passes=4),
     "elastic net in int8": ElasticNetRegressor(l2=1.0, max_passes=4, storage="int8"),
     "elastic net with auto l2": ElasticNetRegressor(max_passes=4),
+    "kernel": KernelRegressor(l2=0.5, storage="float16"),
+    "kernel with auto l2": KernelRegressor(),
+    "kernel with drawn centres": KernelRegressor(l2=0.5, n_centres=100),
     "softmax": SoftmaxRegressor(epochs=2, batch_size=32),
     "softmax with penalty": SoftmaxRegressor(epochs=2, batch_size=100, l2=1e-3, fit_intercept=True),
     "softmax in float16": SoftmaxRegressor(epochs=1, batch_size=32, storage="float16"),

@@ -412,6 +412,7 @@ CASES: dict[str, Case] = {
         partial(classifier, regressor="elastic_net", decoder="candidates"),
         partial(words, 100, n_samples=400, n_features=150),
     ),
+    "kernel": Case(partial(classifier, regressor="kernel"), _few_words, has_all_scores=True),
     "softmax": Case(partial(classifier, regressor="softmax"), _few_words, has_all_scores=True),
     "softmax_options": Case(
         lambda: classifier(
