@@ -171,6 +171,15 @@ class KernelRegressor(TargetRegressor):
         rows are solved again: the targets of the old ones are ``f(x) + λ2 S⁻¹ β``, so nothing but the
         model is needed. Otherwise what was learnt stays, and the new rows learn what it gets wrong of
         them: one step of block coordinate descent.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Rows to learn from.
+        targets : TargetsLike or array of shape (n_samples, n_outputs)
+            Where each row should be mapped to.
+        sample_weight : array of shape (n_samples,), optional
+            How much each row counts; by default all alike.
         """
         if not hasattr(self, "_weights"):
             return self.fit(X, targets, sample_weight)
