@@ -34,11 +34,10 @@ def with_words(features: TextFeatures, texts: list[str], found: Explanations) ->
     found : Explanations
         Of the rows, with numbers of columns for names.
     """
-    names = features.get_feature_names_out()
     out = []
     for text, one in zip(texts, found, strict=True):
         adds = {int(column): value for column, value in one.features}
-        terms = [(str(names[column]), value) for column, value in adds.items()]
+        terms = [(features.name_of(column), value) for column, value in adds.items()]
         out.append(replace(one, features=terms, words=_words(features, text, adds)))
     return Explanations(out)
 

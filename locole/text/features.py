@@ -193,6 +193,14 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         ]
         return np.array(names, dtype=object)
 
+    def name_of(self, column: int) -> str:
+        """Name of one column, without making those of the others."""
+        for block, idf in self.idf_.items():
+            if column < idf.size:
+                return f"{block}__{self.terms_[block][column] if block in self.terms_ else column}"
+            column -= idf.size
+        raise IndexError("there is no such column.")
+
     @property
     def n_columns_(self) -> int:
         """Number of columns."""
