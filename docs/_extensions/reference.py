@@ -17,7 +17,7 @@ from typing import Any
 from docstrings import full_docstring
 
 #: Packages whose names may change without notice: machinery below the public ones.
-INTERNAL = {"locole.cli", "locole.io", "locole.kernels"}
+INTERNAL = {"locole.cli", "locole.io", "locole.kernels", "locole.serving"}
 #: Names that users meet in other modules than the packages.
 MODULES = {
     "locole.base": ("LabelClassifier",),

@@ -29,6 +29,7 @@ VERBS = {
     "evaluate": "locole.cli.evaluate",
     "explain": "locole.cli.explain",
     "inspect": "locole.cli.inspect",
+    "serve": "locole.cli.serve",
     "coherence": "locole.cli.coherence",
     "advise": "locole.cli.advise",
     "bound": "locole.cli.bound",

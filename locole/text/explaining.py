@@ -37,7 +37,7 @@ def with_words(features: TextFeatures, texts: list[str], found: Explanations) ->
     out = []
     for text, one in zip(texts, found, strict=True):
         adds = {int(column): value for column, value in one.features}
-        terms = [(features.name_of(column), value) for column, value in adds.items()]
+        terms = [(features._name_of(column), value) for column, value in adds.items()]
         out.append(replace(one, features=terms, words=_words(features, text, adds)))
     return Explanations(out)
 

@@ -193,7 +193,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         ]
         return np.array(names, dtype=object)
 
-    def name_of(self, column: int) -> str:
+    def _name_of(self, column: int) -> str:
         """Name of one column, without making those of the others."""
         for block, idf in self.idf_.items():
             if column < idf.size:

@@ -18,8 +18,13 @@ EXAMPLES = [
     for verb, module in VERBS.items()
     for example in importlib.import_module(module).EXAMPLES
 ]
-# Take minutes; `make demo` runs the first.
-TOO_LONG = {"locole demo", "locole bench table2 --quick"}
+# Take minutes, or run until they are told to end; `make demo` runs the first.
+TOO_LONG = {
+    "locole demo",
+    "locole bench table2 --quick",
+    "locole serve model",
+    "locole serve animals=model --host 0.0.0.0 --port 8080 --token-file token.txt",
+}
 # Run with their page.
 ON_THE_PAGE = set((ROOT / "docs" / "guide" / "cli.md").read_text(encoding="utf-8").splitlines())
 
@@ -56,7 +61,7 @@ def test_every_verb_has_examples_in_its_help(run, verb):
     assert "--json" in shown.out
 
 
-@pytest.mark.parametrize("verb", ["fit", "predict", "evaluate"])
+@pytest.mark.parametrize("verb", ["fit", "predict", "evaluate", "serve"])
 def test_every_option_is_described(run, verb):
     section = sections(ROOT / "docs" / "guide" / "cli.md")[verb]
     everywhere = (ROOT / "docs" / "guide" / "cli.md").read_text(encoding="utf-8")

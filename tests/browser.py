@@ -9,6 +9,7 @@ import select
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,11 @@ FLAGS = (
     "--disable-extensions", "--hide-scrollbars", "--remote-debugging-pipe",
 )  # fmt: skip
 PATIENCE_S = 60
+#: Keys that tests press: their numbers and what they write.
+KEYS = {
+    "Tab": (9, ""), "Enter": (13, "\r"), "ArrowRight": (39, ""), "ArrowLeft": (37, ""),
+    "End": (35, ""), "Home": (36, ""), " ": (32, " "),
+}  # fmt: skip
 
 
 def find_browser() -> str:
@@ -109,14 +115,14 @@ class Browser:
         elif event == "Runtime.exceptionThrown":
             self.troubles.append(about["exceptionDetails"]["text"])
 
-    def open(self, page: Path, *, width: int, height: int = 800, dark: bool = False) -> None:
-        """Show a page as a screen of this width does, and wait until it is there."""
+    def open(self, page: Path | str, *, width: int, height: int = 800, dark: bool = False) -> None:
+        """Show a file or an address as a screen of this width does, and wait until it is there."""
         self.requests, self.troubles = [], []
         self("Emulation.setDeviceMetricsOverride", width=width, height=height,
              deviceScaleFactor=1, mobile=width < 500)  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self("Emulation.setEmulatedMedia", media="", features=[scheme])
-        self("Page.navigate", url=page.resolve().as_uri())
+        self("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         while self._receive().get("method") != "Page.loadEventFired":
             pass
 
@@ -125,6 +131,31 @@ class Browser:
         answer = self("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def wait(self, expression: str) -> Any:
+        """Value of an expression once it is true."""
+        end = time.monotonic() + PATIENCE_S
+        while not (value := self.ask(expression)):
+            assert time.monotonic() < end, f"{expression} is {value!r}; {self.troubles}"
+            time.sleep(0.02)
+        return value
+
+    def type(self, text: str) -> None:
+        """Write where the focus is."""
+        self("Input.insertText", text=text)
+
+    def press(self, key: str, *, control: bool = False) -> None:
+        """Press a key and let it go."""
+        code, text = KEYS[key]
+        about = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": 2 * control}
+        self("Input.dispatchKeyEvent", type="keyDown", text="" if control else text, **about)
+        self("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def upload(self, selector: str, file: Path) -> None:
+        """Choose a file in a field."""
+        root = self("DOM.getDocument")["root"]["nodeId"]
+        node = self("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self("DOM.setFileInputFiles", files=[str(file)], nodeId=node)
 
     def screenshot(self, *, whole: bool = False) -> bytes:
         """PNG of what is seen, or of the whole page."""
