@@ -221,6 +221,32 @@ class Embedding(ABC):
             n_classes=n_classes, assignment="index" if columns is None else columns
         )
 
+    def grown(self, n_classes: int, *, spent: NDArray[np.int64] | None = None) -> Embedding:
+        """Return a code for more labels in which no label moves, if there is one.
+
+        Unlike `resized` it may be of a family that continues this one, and reuses no column of a label
+        that is gone.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of labels.
+        spent : array, optional
+            Columns of labels that are gone.
+        """
+        if spent is None or spent.size == 0 or n_classes <= self.n_classes:
+            return self.resized(n_classes)
+        known = self.columns(np.arange(self.n_classes))
+        first = max(int(known.max()), int(spent.max())) + 1
+        new = np.arange(first, first + n_classes - self.n_classes)
+        if new[-1] >= self.capacity:
+            raise self._full(int(new[-1]) + 1)
+        return self._replace(n_classes=n_classes, assignment=np.concatenate([known, new]))
+
+    def taken(self, codes: NDArray[np.int64]) -> Self:
+        """Return the code of some labels, in this order, each with the vector that it has."""
+        return self._replace(n_classes=codes.size, assignment=self.columns(codes))
+
     def _full(self, n_classes: int) -> CapacityError:
         return CapacityError(
             name=f"{type(self).__name__} with dim={self.dim}",

@@ -73,6 +73,17 @@ class Explicit(Embedding):
         """Return the first ``n_classes`` vectors."""
         return self._replace(n_classes=n_classes)
 
+    def taken(self, codes: NDArray[np.int64]) -> Self:
+        """Return the vectors of some labels, followed by those that no label has yet."""
+        order = np.append(self.columns(codes), np.arange(self.n_classes, len(self.vectors)))
+        labels = None if self.labels is None else self.labels[order]
+        values = {"is_complex": self.is_complex, "vectors": self.vectors[order], "labels": labels}
+        return self._from_state({"n_classes": codes.size, **values})
+
+    def grown(self, n_classes: int, *, spent: NDArray[np.int64] | None = None) -> Embedding:
+        """Return the first ``n_classes`` vectors: those of labels that are gone are not among them."""
+        return self.resized(n_classes)
+
     def spec(self) -> dict[str, Any]:
         """Return the description; unlike the generated families it has to hold the vectors."""
         vectors = self.vectors

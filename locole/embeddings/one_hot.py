@@ -34,6 +34,13 @@ class OneHot(Embedding):
         """One output a label."""
         return n_classes
 
+    def grown(self, n_classes: int, *, spent: NDArray[np.int64] | None = None) -> Embedding:
+        """Return a code with more outputs if these are full: the first ones of old vectors stay."""
+        used = self.n_columns if spent is None or spent.size == 0 else int(spent.max()) + 1
+        needed = max(used, self.n_columns) + max(n_classes - self.n_classes, 0)
+        larger = self if needed <= self.dim else self._replace(dim=needed)
+        return super(OneHot, larger).grown(n_classes, spent=spent)
+
     def _vectors(self, columns: NDArray[np.int64], dtype: np.dtype) -> NDArray:
         out = np.zeros((columns.size, self.dim), dtype=dtype)
         out[np.arange(columns.size), columns] = 1

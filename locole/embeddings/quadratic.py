@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from locole.embeddings.base import Embedding, InnerProducts, nearest_dims, pair_rms, wanted_dim
 from locole.embeddings.fields import Field, make_field
-from locole.exceptions import DimensionError
+from locole.exceptions import CapacityError, DimensionError
 from locole.kernels.lanes import LANES
 from locole.kernels.wht import fill_signs, wht_scores
 
@@ -213,6 +213,16 @@ class Kerdock(_GaloisForms):
 
     def _cross_coherence(self) -> float:
         return 1 / math.sqrt(self.dim)
+
+    def grown(self, n_classes: int, *, spent: NDArray[np.int64] | None = None) -> Embedding:
+        """Return Delsarte–Goethals once these are full: its first columns are these."""
+        try:
+            return super().grown(n_classes, spent=spent)
+        except CapacityError:
+            if not DelsarteGoethals.smallest_dim <= self.dim:
+                raise
+        values = {name: value for name, value in self._state().items() if name != "name"}
+        return DelsarteGoethals(**values).grown(n_classes, spent=spent)
 
     def _way_out(self, n_classes: int) -> str:
         grow = (
