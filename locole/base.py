@@ -22,6 +22,7 @@ from locole.decoders.choose import checked_k
 from locole.dense_rows import DenseRows, PairedRows
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import SavedEstimator, write_model
+from locole.label_past import LabelPast
 from locole.labels import (
     LabelSets,
     as_type_of,
@@ -134,6 +135,9 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         weight = None
         if sample_weight is not None:
             weight = checked_weight(sample_weight, X)
+        past = getattr(self, "past_", None) if more else None
+        if past is not None:
+            X, y, sets, weight = _present(past, X, y, sets, weight)
         for known in ([] if classes is None else [classes]) + ([self.classes_] if more else []):
             y = as_type_of(np.asarray(known), y)
         wanted = y if classes is None else np.append(classes, y)
@@ -451,6 +455,27 @@ def _check_lengths(X: Any, n_labelled: int) -> None:
         raise LocoleError(f"X has {_num_samples(X)} rows but y has {n_labelled} labels.")
     if n_labelled == 0:
         raise LocoleError("there are 0 samples: give at least one row for each of two classes.")
+
+
+def _present(
+    past: LabelPast, X: Any, y: NDArray, sets: LabelSets | None, weight: NDArray | None
+) -> tuple[Any, NDArray, LabelSets | None, NDArray | None]:
+    """Rows under the present names of their labels, without those of retired ones."""
+    if sets is not None:
+        sets = past.present_sets(sets)
+        return X, sets.labels, sets, weight
+    y, stays = past.present(y)
+    if stays.all():
+        return X, y, None, weight
+    rows = np.flatnonzero(stays)
+    warnings.warn(
+        f"{y.size - rows.size:,} rows are passed over: their labels were retired.",
+        LocoleWarning,
+        stacklevel=5,
+    )
+    if rows.size == 0:
+        raise LocoleError("all labels of y were retired: there is nothing to learn.")
+    return take(X, rows), y[rows], None, None if weight is None else weight[rows]
 
 
 def _alike(one: str | None, other: str | None) -> bool:

@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from locole.atomic import all_or_nothing, of_one_moment
 from locole.base import LabelClassifier
-from locole.calibration import MIN_ROWS, Marginals
+from locole.calibration import MIN_ROWS
 from locole.choice import Choice
 from locole.decoders import DECODERS, Decoder
 from locole.embeddings import FAMILIES, Embedding
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import saved_as
 from locole.labels import weights_from_arrays, weights_to_arrays
+from locole.living import LivingLabels
 from locole.parallel import Engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO, VERBOSE, has, one_of
 from locole.samples import Rows, Samples
@@ -34,7 +35,7 @@ _USELESS = 0.005
 
 
 @saved_as("classifier")
-class LocoleClassifier(LabelClassifier):
+class LocoleClassifier(LivingLabels, LabelClassifier):
     """Classifier for very many labels: learn to hit the label's vector, answer with the nearest.
 
     Every label y gets a fixed unit vector ``g_y`` (the *embedding*), a multi-output *regressor*
@@ -140,7 +141,11 @@ class LocoleClassifier(LabelClassifier):
         "class_weight": [None, *one_of("balanced"), dict],
         "calibration": SWITCH_OR_AUTO,
     }
-    _learnt: ClassVar = {**LabelClassifier._learnt, "scorer_": LabelScorer}
+    _learnt: ClassVar = {
+        **LabelClassifier._learnt,
+        **LivingLabels._learnt,
+        "scorer_": LabelScorer,
+    }
     scorer_: LabelScorer
     _unsaved: ClassVar = ("engine", "scorers")
     _takes_several: ClassVar = True
@@ -227,8 +232,13 @@ class LocoleClassifier(LabelClassifier):
         """Learn from more rows, which may have new labels.
 
         New labels get the next vectors of the embedding and come after the known ones in
-        ``classes_``; old labels keep theirs. A full embedding says so: see `rehash`. The rows are
-        added to what was learnt; a row given twice counts twice.
+        ``classes_``; old labels keep theirs. One-hot vectors get more outputs, full Kerdock codes are
+        continued by Delsarte–Goethals ones, and another full embedding says so: see `rehash`. The rows
+        are added to what was learnt; a row given twice counts twice.
+
+        An ensemble keeps a sample of up to 2,000 rows as it scored them before it learnt them
+        (``scorer_.reservoir_``). Rows enter it with the probability that keeps it uniform over all rows
+        so far, and weights and probabilities are fitted to it anew.
 
         Parameters
         ----------
@@ -243,11 +253,11 @@ class LocoleClassifier(LabelClassifier):
         samples, known = self._samples(
             X, y, sample_weight=sample_weight, classes=classes, more=True
         )
+        n_new = known.size - self.classes_.size
         self.scorer_ = copy.copy(self.scorer_).partial_fit(samples)
         self.classes_ = known
-        if self.calibration_ is not None:
-            more = np.bincount(samples.codes, minlength=samples.n_classes)
-            self.calibration_ = self.calibration_.grown(more)
+        self._has_learnt(samples)
+        self.past_ = self._past().noted("learn", rows=samples.n_rows, new_labels=n_new)
         return self
 
     @all_or_nothing
@@ -295,6 +305,7 @@ class LocoleClassifier(LabelClassifier):
         if self._takes_any_rows and scorer.n_features is not None:
             self.n_features_in_ = scorer.n_features
         self.classes_, self.scorer_ = known, scorer
+        self.past_, self.label_rows_ = None, samples.label_counts
         found = scorer.validation_scores()
         if found is None and plan.cross_fits(samples):
             found = self._cross_fitted(plan, samples, growing=growing)
@@ -304,17 +315,6 @@ class LocoleClassifier(LabelClassifier):
             self._fit_marginals(found)
         self._warn_if_useless(samples)
         return self
-
-    def _fit_marginals(self, validated: ValidationScores) -> None:
-        """Decide how many labels are answered, if rows have several and some were put aside."""
-        samples = validated.samples
-        self.marginals_ = Marginals.fit(
-            validated.scores,
-            validated.right,
-            samples.n_labels,
-            n_classes=samples.n_classes,
-            weight=samples.weight,
-        )
 
     def _cross_fitted(
         self, plan: Plan, samples: Samples, *, growing: bool
@@ -478,6 +478,7 @@ class LocoleClassifier(LabelClassifier):
         scorer, n_features = self.scorer_, self.scorer_.n_features
         if self.classes_.size != scorer.n_classes or self.n_features_in_ != n_features:
             raise ModelFileError("its labels and its scorer do not fit together")
+        self._check_past()
 
 
 def _seed(random_state: Any) -> int:

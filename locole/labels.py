@@ -19,6 +19,7 @@ __all__ = [
     "check_labels",
     "codes_of",
     "extended",
+    "kind_of_labels",
     "label_sets",
     "many_labels_are_fine",
     "weights_from_arrays",
@@ -163,6 +164,8 @@ def codes_of(y: NDArray, classes: NDArray) -> NDArray[np.int64]:
     >>> codes_of(np.array(["b", "x", "a"]), np.array(["b", "c", "a"]))
     array([ 0, -1,  2])
     """
+    if classes.size == 0:
+        return np.full(np.shape(y), -1, dtype=np.int64)
     order = np.argsort(classes, kind="stable")
     place = np.searchsorted(classes[order], y).clip(max=classes.size - 1)
     codes = order[place].astype(np.int64)
@@ -191,7 +194,7 @@ def as_type_of(classes: NDArray, y: NDArray) -> NDArray:
     >>> as_type_of(np.array([1, 2]), np.array([7], np.uint64)).dtype
     dtype('int64')
     """
-    known, given = _kind(classes), _kind(y)
+    known, given = kind_of_labels(classes), kind_of_labels(y)
     if known != given:
         raise LocoleError(
             f"the known labels are {known} but y has {given}, such as {y[:1].tolist()[0]!r:.40}: "
@@ -242,6 +245,7 @@ def weights_from_arrays(arrays: dict[str, Any]) -> dict[Any, float]:
     return dict(zip(labels.tolist(), weights.tolist(), strict=True))
 
 
-def _kind(labels: NDArray) -> str:
+def kind_of_labels(labels: NDArray) -> str:
+    """What labels are: texts, whole numbers and so on."""
     is_text = labels.dtype.kind == "U" or (labels.size and isinstance(labels.flat[0], str))
     return "texts" if is_text else _KINDS.get(labels.dtype.kind, "objects")

@@ -76,6 +76,11 @@ class Samples(NamedTuple):
         return np.ones(self.n_rows, dtype=np.int64) if self.starts is None else np.diff(self.starts)
 
     @property
+    def label_counts(self) -> NDArray[np.int64]:
+        """Number of rows of each label."""
+        return np.bincount(self.codes, minlength=self.n_classes)
+
+    @property
     def owners(self) -> NDArray[np.int64]:
         """Row that each of ``codes`` is a label of."""
         rows = np.arange(self.n_rows)

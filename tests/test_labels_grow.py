@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.neural_network import MLPRegressor
 
 from locole import LocoleClassifier
-from locole.embeddings import Kerdock
+from locole.embeddings import DelsarteGoethals, Kerdock
 from locole.exceptions import CapacityError, LocoleError
 from locole.regressors import ElasticNetRegressor
 
@@ -77,9 +77,9 @@ def test_labels_known_in_advance():
 
 
 def test_a_full_embedding_says_so_and_changes_nothing():
-    classifier = LocoleClassifier("one_hot").fit(rows_of(OLD), OLD)
+    classifier = LocoleClassifier("simplex").fit(rows_of(OLD), OLD)
     before = classifier.predict(rows_of(OLD))
-    with pytest.raises(CapacityError, match=r"60 labels do not fit into OneHot .* dim=60"):
+    with pytest.raises(CapacityError, match=r"60 labels do not fit into Simplex .* dim=59"):
         classifier.partial_fit(rows_of(NEW), NEW)
     assert classifier.classes_.size == 40
     np.testing.assert_array_equal(classifier.predict(rows_of(OLD)), before)
@@ -87,6 +87,34 @@ def test_a_full_embedding_says_so_and_changes_nothing():
     classifier.rehash(rows_of(both), both)
     assert classifier.embedding_.capacity >= 80
     assert classifier.score(rows_of(both, seed=2), both) > 0.9
+
+
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+@pytest.mark.parametrize("max_passes", [1, 50])
+def test_one_hot_vectors_get_more_outputs(storage, max_passes):
+    """The new outputs of old rows are zero, which is what ridge regression makes of them."""
+    regressor = ElasticNetRegressor(l2=0.1, storage=storage, max_passes=max_passes)
+    classifier = LocoleClassifier("one_hot", regressor=regressor).fit(rows_of(OLD), OLD)
+    before = classifier.decision_function(rows_of(OLD))
+    classifier.partial_fit(rows_of(NEW[:8]), NEW[:8]).partial_fit(rows_of(NEW), NEW)
+    assert classifier.embedding_.dim == 60
+    both = np.concatenate([OLD, NEW])
+    assert classifier.score(rows_of(both, seed=2), both) > 0.9
+    after = classifier.decision_function(rows_of(OLD))[:, :40]
+    assert np.abs(after - before).mean() < 0.05
+
+
+def test_a_full_kerdock_code_runs_over_without_moving_a_label():
+    y = np.arange(240) % 120
+    X = sp.csr_array(np.random.default_rng(0).random((240, 40)), dtype=np.float32)
+    classifier = LocoleClassifier("kerdock", dim=16, regressor="elastic_net").fit(X, y)
+    before = classifier.embedding_.rows(np.arange(120))
+    classifier.retire_labels([119, 5]).partial_fit(X[:40], np.arange(200, 240))
+    assert type(classifier.embedding_) is DelsarteGoethals
+    kept = np.delete(np.arange(120), [119, 5])
+    np.testing.assert_array_equal(classifier.embedding_.rows(np.arange(118)), before[kept])
+    products = classifier.embedding_.rows(np.arange(118, 158)) @ before[[119, 5]].T
+    assert np.abs(products).max() < 0.9  # the vectors of retired labels are nobody's
 
 
 def test_rehash_to_a_dim_of_choice():

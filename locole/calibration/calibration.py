@@ -13,6 +13,7 @@ from locole.calibration.probabilities import Probabilities, places_of
 from locole.calibration.thresholds import Threshold, coverage_threshold, error_threshold
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
+from locole.label_past import Relabelling
 from locole.scoring.base import ValidationScores
 
 __all__ = ["MIN_ROWS", "Calibration"]
@@ -118,7 +119,22 @@ class Calibration(SavedEstimator, BaseEstimator):
         other = Calibration()
         other.__dict__.update(vars(self))
         known = np.pad(self.counts_, (0, more.size - self.counts_.size))
-        other.counts_ = known + more
+        other.counts_ = np.maximum(known + more, 0)
+        return other
+
+    def relabelled(self, change: Relabelling) -> Calibration:
+        """The same with other codes of labels; validation rows of labels that are gone are left out.
+
+        Parameters
+        ----------
+        change : Relabelling
+            The new codes.
+        """
+        other = Calibration()
+        other.__dict__.update(vars(self))
+        labels = change.codes[self.labels_]
+        other.evidence_, other.labels_ = self.evidence_[labels >= 0], labels[labels >= 0]
+        other.counts_ = change.added(self.counts_)
         return other
 
     def _set(self, found: Probabilities) -> None:

@@ -118,6 +118,22 @@ class Marginals:
         n_answers = min(max(1, round(n_labels)), n_classes)
         return cls(np.empty(0), threshold=0.0, n_answers=n_answers, n_candidates=n_candidates)
 
+    def for_labels(self, n_classes: int) -> Marginals:
+        """The same for a model with so many labels.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of labels.
+        """
+        n_answers, n_candidates = (
+            min(self.n_answers_, n_classes),
+            min(self.n_candidates_, n_classes),
+        )
+        return Marginals(
+            self.coef_, threshold=self.threshold_, n_answers=n_answers, n_candidates=n_candidates
+        )
+
     def proba(self, scores: NDArray) -> Floats:
         """Probabilities of a row's best labels, whose scores fall; shape as ``scores``.
 

@@ -244,7 +244,13 @@ class Embedding(ABC):
         return self._replace(n_classes=n_classes, assignment=np.concatenate([known, new]))
 
     def taken(self, codes: NDArray[np.int64]) -> Self:
-        """Return the code of some labels, in this order, each with the vector that it has."""
+        """Return the code of some labels, in this order, each with the vector that it has.
+
+        Parameters
+        ----------
+        codes : array
+            The labels.
+        """
         return self._replace(n_classes=codes.size, assignment=self.columns(codes))
 
     def _full(self, n_classes: int) -> CapacityError:

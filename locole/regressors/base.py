@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from locole.exceptions import LocoleError
 from locole.io import SavedEstimator
+from locole.label_past import Relabelling
 from locole.samples import checked_rows
 
 __all__ = [
@@ -177,6 +178,49 @@ class TargetRegressor(SavedEstimator, RegressorMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_samples, n_features)
             Rows to map.
         """
+
+    # Labels and features that change --------------------------------------------------------------
+
+    #: Whether `grow` adds features and outputs.
+    grows: ClassVar[bool] = False
+
+    def grow(self, n_features: int, n_outputs: int) -> None:
+        """Make room for more features and outputs, which say nothing until they are learnt.
+
+        Parameters
+        ----------
+        n_features, n_outputs : int
+            How many there are then.
+        """
+        raise LocoleError(
+            f"{type(self).__name__} cannot take more features or outputs: fit again with all the data."
+        )
+
+    def relabel(self, change: Relabelling) -> None:
+        """Let labels have other codes, if a regressor keeps anything by code.
+
+        Parameters
+        ----------
+        change : Relabelling
+            The new codes.
+        """
+
+    def forget(
+        self, X: Any, targets: TargetsLike, sample_weight: NDArray | None
+    ) -> Literal["nearly", "not"]:
+        """Take out rows that were learnt, as far as that can be.
+
+        Parameters
+        ----------
+        X, targets, sample_weight
+            As they were learnt.
+
+        Returns
+        -------
+        str
+            How far: "nearly" or "not".
+        """
+        return "not"
 
     def predict_checked(self, X: Any) -> NDArray:
         """`predict` for rows that have been checked: scikit-learn's checks take longer than one row.

@@ -250,6 +250,40 @@ class ElasticNetRegressor(LinearRegressor):
         self.history_ = remembered([*self.history_, *history])
         return self
 
+    def grow(self, n_features: int, n_outputs: int) -> None:
+        """Add features and outputs with weights of zero: the solution for the rows that were learnt."""
+        self.curvature_ = self._grown(self.curvature_, n_features)
+        super().grow(n_features, n_outputs)
+
+    def forget(
+        self, X: Any, targets: TargetsLike, sample_weight: NDArray | None
+    ) -> Literal["nearly", "not"]:
+        r"""Take rows out: the inverse of their `partial_fit`, where they were learnt in one call.
+
+        With D = λ2 + ``curvature_`` without the rows, that call ends where D (W − W₀) is XᵀR, with R the
+        residuals of the rows, so W₀ = W − D⁻¹ Xᵀ R. Of rows that were fitted together with others this
+        is the first order: what the others have learnt in their place is not known.
+        """
+        if self.l1 > 0 or sp.issparse(self._weights) or self.recipe is not None:
+            return "not"
+        problem = _problem(sp.csr_array(X), targets, sample_weight, self._has_constant)
+        residuals = targets.rows(slice(None)) - self._points(X)
+        self._count(problem, sign=-1)
+        touched = np.unique(problem.X.indices)
+        ease = 1 / (self.l2_ + self.curvature_[touched])
+        some = _columns(problem.X, touched, np.ones(touched.size))
+        step = ease[:, None] * (some.T @ (problem.weight[:, None] * residuals))
+        if self._is_packed:
+            W = self._some_weights(touched)
+            W[:, : self.n_outputs_] -= step
+            seed = [self.random_state, problem.n_rows, len(self.history_), 1]
+            self._replace_some(touched, W, np.random.default_rng(seed))
+        else:
+            W = np.array(self._all_weights())
+            W[touched, : self.n_outputs_] -= step
+            self._set_weights(W, self.n_outputs_, constant=self._has_constant)
+        return "nearly"
+
     def _ease(self, l1: float) -> NDArray:
         """How freely each feature's weights may move: ``sqrt(λ2 / (λ2 + curvature_))``.
 
@@ -260,8 +294,8 @@ class ElasticNetRegressor(LinearRegressor):
             return np.ones_like(self.curvature_)
         return np.sqrt(self.l2_ / (self.l2_ + self.curvature_))
 
-    def _count(self, problem: Problem) -> None:
-        """Add ``Σ_i |x_if|^(2−q) · ‖x_i‖₁^q`` for each feature f, with q = 3/8.
+    def _count(self, problem: Problem, sign: int = 1) -> None:
+        """Add, or take away, ``Σ_i |x_if|^(2−q) · ‖x_i‖₁^q`` for each feature f, with q = 3/8.
 
         The diagonal of XᵀX (q = 0) is too little where features come together: new rows then undo
         what old ones taught. What bounds XᵀX from above (q = 1) is too much where they do not: new
@@ -273,8 +307,9 @@ class ElasticNetRegressor(LinearRegressor):
             rows = slice(start, start + ROWS)
             sizes = abs(problem.X[rows])
             lengths = np.asarray(sizes.sum(axis=1), dtype=np.float64).ravel()
-            total += sizes.power(2 - _TOGETHER).T @ (problem.weight[rows] * lengths**_TOGETHER)
-        self.curvature_ = total
+            share = problem.weight[rows] * lengths**_TOGETHER
+            total += sign * (sizes.power(2 - _TOGETHER).T @ share)
+        self.curvature_ = np.maximum(total, 0)
 
     def _check_learnt(self) -> None:
         super()._check_learnt()

@@ -13,7 +13,7 @@ from locole.atomic import of_one_moment
 from locole.exceptions import ModelFileError
 from locole.kernels.csr import Csr
 from locole.kernels.product import add_dense_product, add_sparse_product
-from locole.kernels.simd import WIDTH
+from locole.kernels.simd import WIDTH, padded_width
 from locole.regressors.base import TargetRegressor
 from locole.regressors.storage import Storage, Weights, pack, unpack
 from locole.samples import checked_rows
@@ -91,6 +91,30 @@ class LinearRegressor(TargetRegressor):
             self._scales[features] = scales
         if is_constant.any():
             self._constant = W[is_constant][0].astype(np.float32)
+
+    grows = True
+
+    def grow(self, n_features: int, n_outputs: int) -> None:
+        """Add features and outputs with weights of zero."""
+        W, scales = self._weights, self._scales
+        more = n_features - W.shape[0]
+        # A direct solution has the width of its outputs, others one of whole vectors.
+        width = n_outputs if W.shape[1] % WIDTH else padded_width(n_outputs)
+        wider = max(width - W.shape[1], 0)
+        if sp.issparse(W):
+            W = W.copy()
+            W.resize(n_features, W.shape[1] + wider)
+        elif more or wider:
+            W = np.pad(W, [(0, more), (0, wider)])
+        self._weights, self._constant = W, np.pad(self._constant, (0, wider))
+        self._scales = np.pad(scales, (0, more)) if scales.size else scales
+        self.n_outputs_, self.n_features_in_ = n_outputs, n_features
+
+    def _grown(self, of_features: NDArray, n_features: int) -> NDArray:
+        """Numbers of features with zeros for new ones; that of the constant feature stays the last."""
+        known = n_features - (of_features.size - self._has_constant)
+        at = of_features.size - self._has_constant
+        return np.insert(of_features, [at] * known, 0) if known else of_features
 
     @property
     def coef_(self) -> Any:

@@ -13,6 +13,7 @@ from locole.atomic import all_or_nothing
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.simd import WIDTH, padded_width
+from locole.label_past import Relabelling
 from locole.parameters import (
     COUNT,
     FRACTION,
@@ -252,6 +253,17 @@ class SoftmaxRegressor(LinearRegressor):
             settings = settings._replace(l2=share * self.l2)
             self._learn(rows, watched, W, settings, constant, pace=self._pace(rows, share))
         return self
+
+    def grow(self, n_features: int, n_outputs: int) -> None:
+        """Add features and outputs with weights of zero."""
+        if self.feature_squares_ is not None:
+            self.feature_squares_ = self._grown(self.feature_squares_, n_features)
+        super().grow(n_features, n_outputs)
+
+    def relabel(self, change: Relabelling) -> None:
+        """Count merged labels as one."""
+        counts = np.pad(self.label_counts_, (0, change.codes.size - self.label_counts_.size))
+        self.label_counts_ = change.added(counts)
 
     def _pace(self, rows: Problem, share: float) -> NDArray[np.float32]:
         """Square root of each feature's learning rate, as a part of that of `fit`."""

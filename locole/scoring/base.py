@@ -12,8 +12,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from locole.exceptions import LocoleError
 from locole.io import SavedEstimator
 from locole.kernels.topk import push_rows
+from locole.label_past import Relabelling
 from locole.samples import Rows, Samples
 
 __all__ = [
@@ -142,6 +144,53 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         samples : Samples
             Rows with their labels and weights.
         """
+
+    # Labels and features that change; as with `partial_fit`, what a copy shares must stay as it is ---
+
+    @property
+    def grows(self) -> bool:
+        """Whether `grow` can add features."""
+        return self.n_features is None
+
+    def grow(self, n_features: int) -> None:
+        """Make room for more features, which say nothing until they are learnt.
+
+        Parameters
+        ----------
+        n_features : int
+            How many there are then.
+        """
+        if self.n_features is not None:
+            raise LocoleError(
+                f"the scorer {self.name!r} cannot take more features: fit again with all the data."
+            )
+
+    def relabel(self, change: Relabelling) -> None:
+        """Let labels have other codes: some become others, to which they are added, some are gone.
+
+        Parameters
+        ----------
+        change : Relabelling
+            The new codes.
+        """
+        raise LocoleError(
+            f"the scorer {self.name!r} cannot merge or retire labels: fit again with all the data."
+        )
+
+    def forget(self, samples: Samples) -> dict[str, str]:
+        """Take out samples that were learnt, as far as that can be.
+
+        Parameters
+        ----------
+        samples : Samples
+            As they were learnt.
+
+        Returns
+        -------
+        dict of str to str
+            How far each source has: exactly, nearly, partly or not.
+        """
+        return dict.fromkeys(self.sources, "not")
 
     @abstractmethod
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,15 +13,20 @@ from numpy.typing import NDArray
 from locole.dense_rows import PairedRows, sparse_view
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.label_past import Relabelling
 from locole.parallel import Engine, make_engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, Contributions, LabelScorer, ValidationScores, best_of
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
-from locole.scoring.trial import CANDIDATES, Trial, divided, repeated
+from locole.scoring.reservoir import Reservoir, Said, row_keys
+from locole.scoring.trial import CANDIDATES, Trial, divided, repeated, whole_names
 from locole.sparse_rows import unit_rows
 
 __all__ = ["Ensemble"]
+
+# With fewer rows in the reservoir weights stay as they are.
+_MIN_ROWS = 50
 
 
 @saved_as("scorer.ensemble")
@@ -69,6 +74,8 @@ class Ensemble(LabelScorer):
         Weight of each scorer.
     reranker_ : NearestScorer or None
         What reranks the best eight labels, if anything does.
+    reservoir_ : Reservoir or None
+        What the scorers said of rows before they learnt these; None in old files.
     choice_ : dict
         ``validation_rows``; their ``accuracy``; for each of the ``sources`` its ``accuracy`` alone (that
         of its sketch if it was left out after that) and its ``weight``; for ``nearest`` how many of the
@@ -93,7 +100,9 @@ class Ensemble(LabelScorer):
         "weights_": list,
         "reranker_": (NearestScorer, type(None)),
         "choice_": dict,
+        "reservoir_": (Reservoir, type(None)),
     }
+    reservoir_: Reservoir | None
     _parameter_constraints: ClassVar = {
         "scorers": [list, tuple],
         "nearest": SWITCH_OR_AUTO,
@@ -176,13 +185,28 @@ class Ensemble(LabelScorer):
             self.reranker_, ranked = self._reranker(trial, ranked, train, samples)
             self._validated = ranked
             parts = divided(weights, self.scorers_)
+            sums = trial.by_scorer(self.scorers_, weights)
             self.weights_ = [
                 scorer.set_source_weights(part)
                 for scorer, part in zip(self.scorers_, parts, strict=True)
             ]
+            self.reservoir_ = self._first_reservoir(sums, train, samples.n_rows)
             for scorer in self.scorers_:
                 scorer.partial_fit(validation)
         return self
+
+    def _first_reservoir(self, sums: Trial, train: Samples, n_rows: int) -> Reservoir:
+        """The validation rows whose labels were known without them, as they were scored."""
+        factors = [1 / weight if weight > 0 else 0.0 for weight in self.weights_]
+        whole = sums._replace(scores=sums.scores * factors)
+        samples = whole.validation
+        is_known = np.zeros(samples.n_rows, dtype=bool)
+        is_known[samples.owners[np.isin(samples.codes, train.codes)]] = True
+        known = np.flatnonzero(is_known | (samples.n_labels == 0))
+        said = self._said(whole, lambda best: whole.similarity(best, train, n_jobs=self.n_jobs))
+        said = said.take(known)
+        labels = samples.take(known)._replace(X=np.empty((known.size, 0)), weight=None)
+        return Reservoir(self.n_validation, n_rows, said, labels)
 
     def _rows(self, samples: Samples) -> Any:
         """Rows in the form that most scorers want, of which few copies are made."""
@@ -273,17 +297,115 @@ class Ensemble(LabelScorer):
         evidence.fit_curve(reranker)
         said = np.full(ranked.scores.shape, reranker.curve_.min())
         said[:, :RERANKED] = reranker.curve_at(near)
-        is_label = ranked.scores > -np.inf
-        scaled = reranker.scale_ * np.where(is_label, ranked.scores, 0.0)
-        return reranker, ranked.rescored(np.where(is_label, scaled + said, -np.inf))
+        return reranker, _reranked(ranked, reranker.scale_, said)
 
     def partial_fit(self, samples: Samples) -> Self:
-        """Let every scorer learn from more samples; the weights stay."""
-        samples = samples._replace(X=self._scaled(samples.X))
+        """Let every scorer learn from more samples, some of which become validation rows before."""
+        samples = samples._replace(X=self._scaled(samples.X)).positive()
+        if samples.n_rows == 0:
+            return self
+        n_met = self._meet(samples)
         self.scorers_ = [copy.copy(scorer).partial_fit(samples) for scorer in self.scorers_]
         if self.reranker_ is not None:
             self.reranker_ = copy.copy(self.reranker_).partial_fit(samples)
+        if n_met and self.reservoir_ is not None:
+            self._fit_weights(self.reservoir_)
         return self
+
+    def _meet(self, samples: Samples) -> int:
+        """Let rows enter the reservoir as they are scored before they are learnt; how many did."""
+        if self.reservoir_ is None:  # in files of before
+            return 0
+        is_known = samples.n_labels == 0
+        is_known[samples.owners[samples.codes < self.n_classes]] = True
+        met = samples.take(np.flatnonzero(is_known))
+        rows, places = self.reservoir_.drawn(met.n_rows, seed=self.random_state)
+        self.reservoir_ = self.reservoir_.grown(samples.n_classes)
+        if rows.size == 0:
+            self.reservoir_.n_seen += met.n_rows
+            return 0
+        some = met.take(rows)
+        whole = Trial.of_whole(self.scorers_, some, n_jobs=self.n_jobs)
+        nearest: Any = self.reranker_
+        said = self._said(whole, lambda best: nearest.similarity(Rows(some.X).csr, best))
+        labels = some._replace(X=np.empty((rows.size, 0)), weight=None)
+        self.reservoir_ = self.reservoir_.entered(said, labels, places, met.n_rows)
+        return int(rows.size)
+
+    def _said(self, whole: Trial, similarity: Callable[[Codes], NDArray]) -> Said:
+        """What is kept of a trial; ``similarity`` is asked if there is a reranker."""
+        weights, near = np.array(self.weights_), None
+        if self.reranker_ is not None:
+            near = similarity(whole.ranked(weights).codes[:, :RERANKED])
+        return Said.of(whole, whole.scores @ weights, near, row_keys(whole.validation))
+
+    def _fit_weights(self, reservoir: Reservoir) -> None:
+        """Fit weights, and the curve of the reranker, to the reservoir."""
+        trial = reservoir.trial(whole_names(self.scorers_))
+        # A scorer that says nothing of any candidate, such as a prior alone, keeps its weight.
+        speaks = np.asarray(trial.scores.any(axis=(0, 1)))
+        weights = np.where(speaks, trial.weights(speaks), self.weights_)
+        if reservoir.n_rows < _MIN_ROWS or not (weights[speaks] > 0).any():
+            return
+        self.weights_ = [float(weight) for weight in weights]
+        old = self.choice_.get("sources", {})
+        also = {n: part for n, part in old.items() if not part["weight"] and n not in trial.names}
+        self.choice_ = {**self.choice_, **trial.choice(weights, also=also)}
+        if self.reranker_ is not None:
+            self.reranker_ = copy.copy(self.reranker_)
+            reservoir.evidence(trial, trial.scores @ weights).fit_curve(self.reranker_)
+        self._validated = self._ranked(reservoir)
+
+    def _ranked(self, reservoir: Reservoir) -> ValidationScores:
+        """Candidates of the reservoir's rows as the ensemble ranks them."""
+        trial = reservoir.trial(whole_names(self.scorers_))
+        ranked = trial.ranked(np.array(self.weights_))
+        if self.reranker_ is None:
+            return ranked
+        order = np.argsort(
+            -np.where(trial.valid, trial.scores @ np.array(self.weights_), -np.inf),
+            axis=1, kind="stable",
+        )  # fmt: skip
+        near = np.take_along_axis(reservoir.said.near, order, 1)
+        said = np.where(near >= 0, self.reranker_.curve_at(near), self.reranker_.curve_.min())
+        return _reranked(ranked, self.reranker_.scale_, said)
+
+    # Labels and features that change ------------------------------------------------------------
+
+    @property
+    def grows(self) -> bool:
+        """Whether all scorers can take more features."""
+        return all(part.grows for part in self._parts())
+
+    def grow(self, n_features: int) -> None:
+        """Let all scorers take more features."""
+        self._change(lambda part: part.grow(n_features))
+
+    def relabel(self, change: Relabelling) -> None:
+        """Change the labels of all scorers and of the reservoir; the weights stay."""
+        self._change(lambda part: part.relabel(change))
+        if self.reservoir_ is not None:
+            self.reservoir_ = self.reservoir_.relabelled(change)
+
+    def forget(self, samples: Samples) -> dict[str, str]:
+        """Take samples out of all scorers and of the reservoir, and fit weights to what is left."""
+        samples = samples._replace(X=self._scaled(samples.X)).positive()
+        said: dict[str, str] = {}
+        self._change(lambda part: said.update(part.forget(samples)))
+        if self.reservoir_ is not None:
+            self.reservoir_ = self.reservoir_.without(row_keys(samples))
+            self._fit_weights(self.reservoir_)
+        return said
+
+    def _parts(self) -> list[LabelScorer]:
+        return [*self.scorers_, *([] if self.reranker_ is None else [self.reranker_])]
+
+    def _change(self, what: Callable[[LabelScorer], Any]) -> None:
+        """Change copies of all scorers."""
+        self.scorers_ = [copy.copy(scorer) for scorer in self.scorers_]
+        self.reranker_ = copy.copy(self.reranker_)
+        for part in self._parts():
+            what(part)
 
     # Score --------------------------------------------------------------------------------------
 
@@ -391,5 +513,16 @@ class Ensemble(LabelScorer):
             and len({part.n_features for part in parts} - {None}) <= 1
             and len({part.n_beside for part in parts} - {None}) <= 1
         )
+        reservoir = self.reservoir_
+        if reservoir is not None:
+            n_classes = reservoir.samples.n_classes
+            fits = fits and (n_classes, reservoir.n_scorers) == (self.n_classes, len(scorers))
         if not fits:
             raise ModelFileError("its scorers do not fit together")
+
+
+def _reranked(ranked: ValidationScores, scale: float, said: NDArray) -> ValidationScores:
+    """Labels in the order of their scaled scores and what the reranker says."""
+    is_label = ranked.scores > -np.inf
+    scaled = scale * np.where(is_label, ranked.scores, 0.0)
+    return ranked.rescored(np.where(is_label, scaled + said, -np.inf))

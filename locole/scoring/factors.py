@@ -15,6 +15,7 @@ from locole.io import saved_as
 from locole.kernels.csr import Csr
 from locole.kernels.factors import Batches, Factors, descend
 from locole.kernels.product import add_dense_product
+from locole.label_past import Relabelling
 from locole.parallel.blocks import n_threads, workers
 from locole.parameters import N_JOBS, PASSES, SEED, at_least
 from locole.regressors.storage import pack
@@ -99,6 +100,9 @@ class FactorScorer(LabelScorer):
         "label_squares_": np.ndarray,
     }
 
+    label_squares_: NDArray[np.float32]
+    feature_squares_: NDArray[np.float32]
+
     def __init__(
         self,
         *,
@@ -157,6 +161,46 @@ class FactorScorer(LabelScorer):
         dither = np.random.default_rng(seed)
         self._learn(samples, starts, np.array([_LATER * _RATE, 0]), dither=dither)
         return self
+
+    grows = True
+
+    def grow(self, n_features: int) -> None:
+        """Add features with short random vectors, as `fit` begins with."""
+        new, known = n_features - self.n_features, self.n_features
+        seeds = [[self.random_state, known, block, 8] for block in range(self.n_blocks)]
+        starts = [_start(new, 0, np.random.default_rng(seed)).features for seed in seeds]
+        vectors, scales = self._features
+        more = np.hstack(starts)
+        if scales.size:
+            more, its_scales = pack(more, "int8")
+            self.feature_scales_ = np.append(scales, its_scales)
+        self.feature_vectors_ = np.vstack([vectors, more])
+        self.feature_squares_ = np.pad(
+            self.feature_squares_, [(0, 0), (0, new)], constant_values=_SQUARES
+        )
+
+    def relabel(self, change: Relabelling) -> None:
+        """Take the means of the vectors of merged labels, weighted by how much each has moved."""
+        labels, moved = self._labels, change.merged
+        squares = self.label_squares_ - np.float32(_SQUARES)
+        self.label_squares_ = np.stack([change.added(row) for row in squares]) + np.float32(
+            _SQUARES
+        )
+        self.label_vectors_, scales = labels.take(change.kept)
+        self.label_scales_ = scales if scales.size else None
+        if not moved.size:
+            return
+        into = np.unique(change.codes[moved])
+        old = np.flatnonzero(np.isin(change.codes, into))
+        shares = np.repeat(squares[:, old].T + np.float32(_SQUARES), _BLOCK_DIM, axis=1)
+        place = np.searchsorted(into, change.codes[old])
+        total, weight = np.zeros((2, into.size, shares.shape[1]), dtype=np.float32)
+        np.add.at(total, place, shares * labels.take(old).unpacked())
+        np.add.at(weight, place, shares)
+        mean = total / weight
+        if self.label_scales_ is not None:
+            mean, self.label_scales_[into] = pack(mean, "int8")
+        self.label_vectors_[into] = mean
 
     def _learn(
         self,

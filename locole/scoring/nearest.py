@@ -10,10 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from locole.exceptions import ModelFileError
+from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.io.trust import check_pointers
 from locole.kernels.nearest import nearest_rows
+from locole.label_past import Relabelling
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, LabelScorer, ValidationScores, best_of
 from locole.scoring.weights import first_is_right, fit_weights
@@ -92,17 +93,56 @@ class NearestScorer(LabelScorer):
     def partial_fit(self, samples: Samples) -> Self:
         """Keep more rows, which may have more labels; one with several labels is kept for each."""
         samples = samples.positive().single()
-        X = samples.csr
-        known = np.repeat(np.arange(self.n_classes), np.diff(self.starts_))
-        codes = np.concatenate([known, samples.codes])
-        order = np.argsort(codes, kind="stable")
-        counts = np.bincount(codes, minlength=samples.n_classes)
+        codes = np.concatenate([self._codes(), samples.codes])
+        self._keep(codes, samples.n_classes, samples.csr)
+        return self
+
+    grows = True
+
+    def grow(self, n_features: int) -> None:
+        """Add features that no row has."""
+        self.rows_ = self.rows_.copy()
+        self.rows_.resize(self.rows_.shape[0], n_features)
+
+    def relabel(self, change: Relabelling) -> None:
+        """Give the rows of merged labels to the labels that these became."""
+        self._keep(change.codes[self._codes()], change.n_classes)
+
+    def forget(self, samples: Samples) -> dict[str, str]:
+        """Leave out one equal row for each; rows that were more than 2,048 ago are gone already."""
+        samples = samples.positive().single()
+        rows, codes = _unit(samples.csr), self._codes()
+        for i, code in enumerate(samples.codes):
+            first, last = self.starts_[code], self.starts_[code + 1]
+            own = self.rows_[first:last]
+            equal = first + _equal_rows(own, rows[[i]])
+            left = equal[codes[equal] >= 0]
+            if left.size == 0 and last - first < _MOST:
+                raise LocoleError(
+                    f"row {i} of those with a label was not learnt: only what was learnt can be "
+                    "forgotten."
+                )
+            codes[left[:1]] = -1
+        self._keep(codes, self.n_classes)
+        return {self.name: "exactly"}
+
+    def _codes(self) -> Codes:
+        """Label of each row that is kept."""
+        return np.repeat(np.arange(self.n_classes), np.diff(self.starts_))
+
+    def _keep(self, codes: Codes, n_classes: int, more: Any = None) -> None:
+        """Keep the last rows of each label, of those there are and of ``more``; −1 is no label."""
+        order = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
+        counts = np.bincount(codes[order], minlength=n_classes)
         order = order[np.arange(order.size) >= np.repeat(np.cumsum(counts) - _MOST, counts)]
-        old, new = np.split(kept := np.sort(order), [np.searchsorted(kept, known.size)])
-        rows = sp.vstack([self.rows_[old], _unit(X[new - known.size])], format="csr")
+        n_known = self.rows_.shape[0]
+        kept = np.sort(order)
+        old, new = np.split(kept, [np.searchsorted(kept, n_known)])
+        rows = self.rows_[old]
+        if more is not None:
+            rows = sp.vstack([rows, _unit(more[new - n_known])], format="csr")
         self.rows_ = sp.csr_array(rows[np.searchsorted(kept, order)])
         self.starts_ = np.append(0, np.cumsum(np.minimum(counts, _MOST)))
-        return self
 
     # Score --------------------------------------------------------------------------------------
 
@@ -230,6 +270,18 @@ class Evidence(NamedTuple):
         weights = self.fit(np.arange(len(self.inputs)))
         scorer.scale_ = float(weights[0])
         scorer.curve_ = np.append(0.0, weights[1:])
+
+
+def _equal_rows(rows: sp.csr_array, one: sp.csr_array) -> NDArray[np.int64]:
+    """Places of the rows that have the same entries."""
+    counts = np.diff(rows.indptr)
+    same = np.flatnonzero(counts == one.nnz)
+    if one.nnz == 0:
+        return same
+    some = sp.csr_array(rows[same])
+    shape = (same.size, one.nnz)
+    equal = (some.indices.reshape(shape) == one.indices) & (some.data.reshape(shape) == one.data)
+    return same[equal.all(axis=1)]
 
 
 def _shares(similarity: NDArray) -> NDArray[np.float64]:

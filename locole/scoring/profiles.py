@@ -15,6 +15,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.postings import gather_evidence, scan_postings, tune_features
 from locole.kernels.simd import padded_width
+from locole.label_past import Relabelling
 from locole.parallel.blocks import map_blocks, slices
 from locole.parallel.progress import track
 from locole.parameters import N_JOBS, SEED, SWITCH, VERBOSE
@@ -31,6 +32,8 @@ _FULL = 16
 # ... and, if it is more than so many labels, has no say in who the rivals of a row are: that takes most
 # of the time and changes few of them.
 _COMMON = 512
+# Part of a sum that rounding may have made.
+_ROUNDING = np.float32(1e-5)
 # Rows whose evidence exists at a time.
 _BLOCK_ROWS = 4096
 
@@ -210,7 +213,50 @@ class ProfileScorer(LabelScorer):
         self._plain = None
         return self
 
+    grows = True
+
+    def grow(self, n_features: int) -> None:
+        """Add features that no label has, all counting 1."""
+        new = n_features - self.n_features
+        sums = self.sums_.copy()
+        sums.resize(n_features, self.n_classes)
+        self._set_sums(sums)
+        self.feature_weights_ = np.pad(self.feature_weights_, (0, new), constant_values=1)
+
+    def relabel(self, change: Relabelling) -> None:
+        """Add up the sums of merged labels: those of a fit to rows with the new labels."""
+        stays = np.flatnonzero(change.codes >= 0)
+        ones = np.ones(stays.size, dtype=np.float32)
+        shape = (change.codes.size, change.n_classes)
+        member = sp.csr_array((ones, (stays, change.codes[stays])), shape=shape)
+        self._set_sums(sp.csr_array(self.sums_ @ member))
+
+    def forget(self, samples: Samples) -> dict[str, str]:
+        """Take rows out of the sums. How much each feature counts stays as it is."""
+        out = self._sums_of(samples)
+        sums = self.sums_.copy()
+        sums.resize(out.shape)
+        left = sp.csr_array(sums - out)
+        left.sort_indices()
+        before = _at(sums, left)
+        if (left.data < -_ROUNDING * before).any():
+            raise LocoleError(
+                "some of the rows were not learnt with these labels: only what was learnt can be "
+                "forgotten."
+            )
+        # What rounding leaves of sums that should be zero would still say which features there were.
+        left.data[left.data < _ROUNDING * before] = 0
+        self._set_sums(left)
+        return {self.name: "exactly, but for the weights of features" if self.tune else "exactly"}
+
     def _add(self, samples: Samples) -> None:
+        sums = self._sums_of(samples)
+        old = self.sums_.copy()
+        old.resize(sums.shape)
+        self._set_sums(sp.csr_array(old + sums))
+
+    def _sums_of(self, samples: Samples) -> sp.csr_array:
+        """Sum of each feature over the rows of each label."""
         X = samples.csr
         if X.data.size and X.data.min() < 0:
             raise LocoleError(
@@ -219,10 +265,11 @@ class ProfileScorer(LabelScorer):
         weight = np.ones(samples.n_rows) if samples.weight is None else samples.weight
         owners, shape = samples.owners, (samples.n_classes, samples.n_rows)
         member = sp.csr_array((weight[owners].astype(np.float32), (samples.codes, owners)), shape)
-        sums = sp.csr_array((member @ sp.csr_array(X, dtype=np.float32)).T)
-        old = self.sums_.copy()
-        old.resize(sums.shape)
-        self.sums_ = sp.csr_array(old + sums)
+        return sp.csr_array((member @ sp.csr_array(X, dtype=np.float32)).T)
+
+    def _set_sums(self, sums: sp.csr_array) -> None:
+        self.sums_ = sums
+        self._plain = None
         self.sums_.sort_indices()
         self.sums_.eliminate_zeros()
         if self.sums_.nnz <= np.iinfo(np.int32).max:
@@ -373,6 +420,17 @@ class ProfileScorer(LabelScorer):
         for totals, n in zip(every, self.sums_.shape, strict=True):
             if totals is not None and not _are_sums(totals, n):
                 raise ModelFileError("its label profiles have impossible totals")
+
+
+def _at(sums: sp.csr_array, like: sp.csr_array) -> NDArray[np.float32]:
+    """Sums at the entries of another array, in the order of its data; 0 where there are none."""
+    n_classes = sums.shape[1]
+    known, asked = (
+        np.repeat(np.arange(S.shape[0]), np.diff(S.indptr)) * n_classes + S.indices
+        for S in (sums, like)
+    )
+    place = np.searchsorted(known, asked).clip(max=max(known.size - 1, 0))
+    return np.where(known[place] == asked, sums.data[place], 0) if known.size else asked * 0.0
 
 
 def _are_sums(totals: NDArray, size: int) -> bool:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.label_past import Relabelling
 from locole.parallel.blocks import map_blocks
 from locole.parallel.memory import available_bytes
 from locole.parameters import N_JOBS, POSITIVE, SEED, at_least, one_of
@@ -200,6 +201,56 @@ class PrototypeScorer(LabelScorer):
     def _unpack(self) -> None:
         self.vectors_, self.sums_ = self._labels.unpacked(), self._sums.unpacked()
         self.vector_scales_ = self.sum_scales_ = None
+
+    @property
+    def grows(self) -> bool:
+        """Whether more features mean nothing to it, because it looks at dense numbers beside them."""
+        return self.is_beside_
+
+    def relabel(self, change: Relabelling) -> None:
+        """Add up the rows of merged labels; what was refined is that of the label that is kept."""
+        moved, of_moved = np.unique(change.codes[change.merged]), self._sums.take(change.kept)
+        sums = change.added(self._sums.unpacked())[moved]
+        self.counts_, self.squares_ = change.added(self.counts_), self.squares_[change.kept]
+        self.vectors_, scales = self._labels.take(change.kept)
+        self.vector_scales_ = scales if scales.size else None
+        self.sums_, sum_scales = of_moved
+        self.sum_scales_ = sum_scales if sum_scales.size else None
+        self._move(moved, sums)
+
+    def forget(self, samples: Samples) -> dict[str, str]:
+        """Take rows out of the means of their labels; what was refined, and the whitening, stay."""
+        _, samples = _divided(samples)
+        Z, weights = (
+            self._whitening.all_points(samples.dense, n_jobs=self.n_jobs),
+            _weights(samples),
+        )
+        out = np.bincount(samples.codes, weights, minlength=self.n_classes)
+        moved = np.flatnonzero(out)
+        if (out > self.counts_ + 1e-6 * (1 + self.counts_)).any():
+            raise LocoleError(
+                "a label has fewer rows than are to be forgotten: only what was learnt can be."
+            )
+        sums = self._sums.take(moved).unpacked()
+        sums = sums - label_sums(Z, samples.codes, weights, self.n_classes)[moved]
+        self.counts_ = np.maximum(self.counts_ - out, 0)
+        sums[self.counts_[moved] < 1e-6] = 0
+        self._move(moved, sums)
+        return {self.name: "partly"}
+
+    def _move(self, labels: NDArray[np.int64], sums: NDArray[np.float32]) -> None:
+        """Give labels other sums, and move their vectors as their means move."""
+        change = unit(sums) - unit(self._sums.take(labels).unpacked())
+        vectors = self._labels.take(labels).unpacked() + np.float32(self.scale_) * change
+        self.vectors_, self.sums_ = self.vectors_.copy(), self.sums_.copy()
+        if self.vector_scales_ is not None and self.sum_scales_ is not None:
+            self.vector_scales_, self.sum_scales_ = (
+                self.vector_scales_.copy(),
+                self.sum_scales_.copy(),
+            )
+            vectors, self.vector_scales_[labels] = pack(vectors, "int8")
+            sums, self.sum_scales_[labels] = pack(sums, "int8")
+        self.vectors_[labels], self.sums_[labels] = vectors, sums
 
     def _chosen_ridge(self, samples: Samples) -> float | None:
         """Ridge with the smallest loss on validation rows of some labels."""

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.parallel.blocks import map_blocks
-from locole.samples import Rows, Samples
+from locole.samples import Rows, Samples, take
 from locole.scoring.base import Codes, LabelScorer, ValidationScores
 from locole.scoring.nearest import NearestScorer
 from locole.scoring.weights import first_is_right, fit_weights, mean_loss
 
-__all__ = ["CANDIDATES", "Trial", "divided", "repeated"]
+__all__ = ["CANDIDATES", "Trial", "divided", "repeated", "whole_names"]
 
 #: Candidates taken from each scorer, or 2k.
 CANDIDATES = 32
@@ -65,6 +65,31 @@ class Trial(NamedTuple):
         names = [name for scorer in scorers for name in scorer.sources]
         right = validation.has(codes)
         return cls(validation, names, codes, scores, right, ~repeated(codes))
+
+    @classmethod
+    def of_whole(
+        cls, scorers: Sequence[LabelScorer], validation: Samples, *, n_jobs: int | None
+    ) -> Self:
+        """Score the best candidates of every scorer by all scorers, each as one source."""
+        k = min(CANDIDATES, scorers[0].n_classes)
+
+        def candidates(part: slice) -> tuple[NDArray, NDArray]:
+            rows = Rows(take(validation.X, part))
+            codes = np.hstack([scorer.candidates(rows, k)[0] for scorer in scorers])
+            said = [scorer.scores_at(rows, codes) for scorer in scorers]
+            return codes, np.stack(said, axis=-1).astype(np.float64)
+
+        parts = map_blocks(candidates, validation.n_rows, block=_BLOCK_ROWS, n_jobs=n_jobs)
+        codes, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        right = validation.has(codes)
+        return cls(validation, whole_names(scorers), codes, scores, right, ~repeated(codes))
+
+    def by_scorer(self, scorers: Sequence[LabelScorer], weights: NDArray) -> Trial:
+        """The same with one source for each scorer, the sum of its sources with these weights."""
+        ends = np.cumsum([len(scorer.sources) for scorer in scorers])[:-1]
+        parts = zip(np.split(self.scores, ends, axis=-1), np.split(weights, ends), strict=True)
+        scores = np.stack([table @ part for table, part in parts], axis=-1)
+        return self._replace(names=whole_names(scorers), scores=scores)
 
     @property
     def criterion(self) -> _Criterion:
@@ -149,6 +174,11 @@ class Trial(NamedTuple):
             return nearest.similarity(Rows(self.validation.X[part]).csr, codes[part])
 
         return np.concatenate(map_blocks(similarity, len(codes), block=_BLOCK_ROWS, n_jobs=n_jobs))
+
+
+def whole_names(scorers: Sequence[LabelScorer]) -> list[str]:
+    """Names of scorers that are one source each: those of their only source, or their own."""
+    return [one.sources[0] if len(one.sources) == 1 else one.name for one in scorers]
 
 
 def divided(weights: NDArray, scorers: Sequence[LabelScorer]) -> list[NDArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,12 +22,14 @@ from locole.decoders import (
 from locole.embeddings import Embedding, Explicit, Rademacher
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
+from locole.label_past import Relabelling
 from locole.parameters import NOT_NEGATIVE, SWITCH, one_of
 from locole.regressors import ElasticNetRegressor, TargetRegressor
 from locole.regressors.base import ValidationRows
 from locole.regressors.linear import LinearRegressor
 from locole.samples import LARGEST, Rows, Samples, take
 from locole.scoring.base import SKETCHED_ROWS, Codes, Contributions, LabelScorer, entries_of
+from locole.scoring.gone import GoneLabels
 from locole.sparse_rows import ROWS, row_squares, times_columns
 from locole.targets import Targets
 
@@ -86,6 +88,8 @@ class VectorScorer(LabelScorer):
         Weighted mean of the targets.
     weight_seen_ : float
         Number of training rows, or the sum of their weights.
+    gone_ : GoneLabels or None
+        Vectors of merged and retired labels, which are never used again.
     decoder_recall_ : float
         1 for exact decoders; otherwise the fraction of up to 512 training rows on which the decoder
         finds the exact answer.
@@ -110,7 +114,9 @@ class VectorScorer(LabelScorer):
         "prior_point_": np.ndarray,
         "weight_seen_": float,
         "decoder_recall_": float,
+        "gone_": (GoneLabels, type(None)),
     }
+    gone_: GoneLabels | None = None
     #: What was learnt says all; the embedding's parameter may be gigabytes of label vectors.
     _parameter_constraints: ClassVar = {
         "regressors": [None, dict],
@@ -183,6 +189,7 @@ class VectorScorer(LabelScorer):
             for name, regressor in regressors.items()
         }
         self.weights_ = [1.0] * len(regressors)
+        self.gone_ = None
         self.embedding_ = self._learnt_embedding(embedding)
         self.prior_point_ = _targets(samples, self.embedding_).mean(samples.weight)
         self.weight_seen_ = samples.total_weight
@@ -230,10 +237,10 @@ class VectorScorer(LabelScorer):
             if not hasattr(regressor, "partial_fit"):
                 name = type(regressor).__name__
                 raise LocoleError(f"{name} cannot learn more rows: fit again with all the data.")
-        embedding = self.embedding_.resized(samples.n_classes)
+        regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
+        embedding = self._grown_embedding(samples.n_classes, regressors)
         targets = _targets(samples, embedding)
         X = weigh_features(samples.plain, self.feature_weights_)
-        regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
         for regressor, weight in zip(regressors.values(), self.weights_, strict=True):
             if weight != 0:
                 regressor.partial_fit(X, targets, sample_weight=samples.weight)
@@ -246,6 +253,71 @@ class VectorScorer(LabelScorer):
         self.weight_seen_ += added
         self._measure_recall(samples.X)
         return self
+
+    def _grown_embedding(self, n_classes: int, regressors: dict[str, TargetRegressor]) -> Embedding:
+        """Embedding with room for the labels; regressors get its outputs if it has more."""
+        spent = None if self.gone_ is None else self.gone_.spent
+        known, embedding = self.embedding_, self.embedding_.grown(n_classes, spent=spent)
+        more = embedding.real_dim - known.real_dim
+        if more and not all(part.grows for part in regressors.values()):
+            return known.resized(n_classes)  # which says that it is full
+        if more:
+            for part in regressors.values():
+                part.grow(int(cast(Any, part).n_features_in_), embedding.real_dim)
+            self.prior_point_ = np.pad(self.prior_point_, (0, more))
+        if self.gone_ is not None:
+            self.gone_ = self.gone_.like(embedding)
+        return embedding
+
+    @property
+    def grows(self) -> bool:
+        """Whether all regressors can take more features."""
+        return all(part.grows for part in self.regressors_.values())
+
+    def grow(self, n_features: int) -> None:
+        """Let the regressors take more features, which count as much as those that were not weighed."""
+        regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
+        for part in regressors.values():
+            part.grow(n_features, part.n_outputs_)
+        self.regressors_, weights = regressors, self.feature_weights_
+        if weights is not None:
+            self.feature_weights_ = np.pad(
+                weights, (0, n_features - weights.size), constant_values=1
+            )
+
+    def relabel(self, change: Relabelling) -> None:
+        """Let vectors of merged labels speak for others; what retired ones have learnt is not asked for.
+
+        Scores of labels that are not merged change by no more than a refit of the regressors would, by
+        the inner products of label vectors; without a merge they stay as they are.
+        """
+        if change.n_classes == self.n_classes:
+            return
+        self.gone_ = GoneLabels.after(self.gone_, self.embedding_, change)
+        now = GoneLabels.after(None, self.embedding_, change)
+        self.embedding_ = self.embedding_.taken(change.kept)
+        self.prior_point_ = now.points(self.prior_point_[None], self.embedding_)[0]
+        regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
+        for part in regressors.values():
+            part.relabel(change)
+        self.regressors_ = regressors
+
+    def forget(self, samples: Samples) -> dict[str, str]:
+        """Take rows out of the regressors as far as these can, and exactly out of the prior."""
+        samples = samples.positive()
+        targets = _targets(samples, self.embedding_)
+        X = weigh_features(samples.plain, self.feature_weights_)
+        regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
+        said = {
+            name: str(part.forget(X, targets, samples.weight)) for name, part in regressors.items()
+        }
+        self.regressors_ = regressors
+        left = self.weight_seen_ - samples.total_weight
+        if left > 0:
+            out = samples.total_weight * targets.mean(samples.weight)
+            self.prior_point_ = (self.weight_seen_ * self.prior_point_ - out) / left
+            self.weight_seen_ = left
+        return said
 
     def _checked(self) -> tuple[dict[str, TargetRegressor], Embedding]:
         self.check_parameters()
@@ -324,13 +396,15 @@ class VectorScorer(LabelScorer):
         regressor, found = self.regressors_[name], np.zeros((X.nnz, codes.shape[1]))
         if not isinstance(regressor, LinearRegressor):
             Z = regressor.predict_checked(weigh_features(rows.plain, self.feature_weights_))
-            return Contributions(found, {name: _products(self.embedding_, Z, codes)})
+            said = _products(self.embedding_, self._merged(Z), codes)
+            return Contributions(found, {name: said})
         for i, part in enumerate(entries_of(X)):
-            G = self.embedding_.real_rows(codes[i]).astype(np.float64)
+            G = self._asked(codes[i])
             found[part] = X.data[part, None] * (regressor.weights_of(X.indices[part]) @ G.T)
         if not regressor.intercept_.any():
             return Contributions(found, {})
-        Z = np.broadcast_to(regressor.intercept_, (len(rows), regressor.n_outputs_))
+        Z = self._merged(regressor.intercept_[None])
+        Z = np.broadcast_to(Z, (len(rows), regressor.n_outputs_))
         return Contributions(found, {"intercept": _products(self.embedding_, Z, codes)})
 
     def is_silent(self, rows: Rows) -> bool:
@@ -361,7 +435,16 @@ class VectorScorer(LabelScorer):
                 total = Z if total is None else total + Z
         if total is None:
             total = np.zeros((len(rows), self.embedding_.real_dim), dtype=np.float32)
-        return total
+        return self._merged(total)
+
+    def _merged(self, Z: NDArray) -> NDArray:
+        """Points in which merged labels speak for those that they became."""
+        return Z if self.gone_ is None else self.gone_.points(Z, self.embedding_)
+
+    def _asked(self, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Vectors whose products with the regressors' own points are the scores of labels."""
+        G = self.embedding_.real_rows(codes, np.float64)
+        return G if self.gone_ is None else self.gone_.vectors(G, self.embedding_)
 
     # Sources ------------------------------------------------------------------------------------
 
@@ -400,7 +483,8 @@ class VectorScorer(LabelScorer):
 
         def points() -> list[NDArray]:
             X = weigh_features(rows.plain, self.feature_weights_)
-            return [regressor.predict_checked(X) for regressor in self.regressors_.values()]
+            parts = self.regressors_.values()
+            return [self._merged(regressor.predict_checked(X)) for regressor in parts]
 
         return rows.once(self, points, "each")
 
@@ -424,6 +508,7 @@ class VectorScorer(LabelScorer):
             and self.prior_point_.shape == (embedding.real_dim,)
             and self.prior_point_.dtype == np.float64
             and self.decoder_.fits(embedding)
+            and (self.gone_ is None or self.gone_.fits(embedding))
         )
         if not fits:
             raise ModelFileError("its embedding, regressors and decoder do not fit together")

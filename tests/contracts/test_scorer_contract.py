@@ -20,6 +20,7 @@ from locole.embeddings import Kerdock
 from locole.exceptions import LocoleError
 from locole.io import outline, read_model, saved_as, write_model
 from locole.io.state import _CLASSES, kind_of
+from locole.label_past import Relabelling
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
 from locole.samples import Rows, Samples
 from locole.scoring import (
@@ -54,6 +55,14 @@ class ConstantScorer(LabelScorer):
         new = np.bincount(samples.codes, samples.weight, minlength=samples.n_classes)
         self.counts_ = np.pad(self.counts_, (0, new.size - self.counts_.size)) + new
         return self
+
+    def relabel(self, change):
+        self.counts_ = change.added(self.counts_)
+
+    def forget(self, samples):
+        out = np.bincount(samples.codes, samples.weight, minlength=self.n_classes)
+        self.counts_ = self.counts_ - out
+        return {self.name: "exactly"}
 
     def candidates(self, rows, k):
         return best_of(self.all_scores(rows), k)
@@ -363,6 +372,102 @@ def test_a_copy_learns_apart(scorer):
     twin.partial_fit(MORE)
     assert scorer.n_classes == N
     assert_same_bits(answers(scorer), before)
+
+
+# --- labels and features that change ---
+
+# Labels 3 and 7 are gone, 9 has become 2.
+CHANGE = Relabelling.of(N, merged={9: 2}, retired=[3, 7])
+
+
+def test_labels_are_merged_and_retired(scorer, tmp_path):
+    before, twin = answers(scorer), copy.copy(scorer)
+    scorer.relabel(CHANGE)
+    n_left = N - 3
+    assert scorer.n_classes == n_left
+    every = scorer.all_scores(rows())
+    assert every.shape == (ROWS.shape[0], n_left)
+    assert np.isfinite(every).all()
+    for k in (1, 4, n_left):
+        codes, scores = scorer.candidates(rows(), k)
+        assert all(len(set(row)) == k for row in codes)
+        assert (codes < n_left).all()
+        close(scores, -np.sort(-every, axis=1)[:, :k])
+    said = scorer.explain(rows(), codes)
+    sums = np.array([said.features[part].sum(axis=0) for part in entries_of(ROWS)])
+    close(sums + sum(said.others.values()), scores)
+    # a copy has its labels, files hold the change, and new labels can come
+    assert_same_bits(answers(twin), before)
+    write_model(tmp_path / "m", scorer)
+    back = read_model(tmp_path / "m")
+    assert_same_bits(back.all_scores(rows()), every)
+    for each in (back, scorer):
+        each.partial_fit(MORE._replace(codes=MORE.codes - 3, n_classes=N - 1))
+    assert_same_bits(back.all_scores(rows()), scorer.all_scores(rows()))
+    assert scorer.n_classes == N - 1
+
+
+@pytest.mark.parametrize("name", ["one regressor", "factors", "prototypes", "nearest rows"])
+def test_scores_of_other_labels_stay_when_one_is_retired(name):
+    scorer = copy.deepcopy(SCORERS[name]).fit(SAMPLES)
+    before = scorer.all_scores(rows())
+    scorer.relabel(Relabelling.of(N, retired=[4, N - 1]))
+    close(scorer.all_scores(rows()), np.delete(before, [4, N - 1], axis=1))
+    codes = np.arange(N - 2)[None].repeat(ROWS.shape[0], axis=0)
+    kept = np.delete(np.arange(N), [4, N - 1])
+    again = copy.deepcopy(SCORERS[name]).fit(SAMPLES)
+    assert_same_bits(scorer.scores_at(rows(), codes), again.scores_at(rows(), kept[codes]))
+
+
+@pytest.mark.parametrize("name", ["plain profiles", "nearest rows", "constant"])
+def test_merged_and_retired_as_by_a_fit_to_changed_rows(name):
+    scorer = copy.deepcopy(SCORERS[name]).fit(SAMPLES)
+    scorer.relabel(CHANGE)
+    left = np.flatnonzero(CHANGE.codes[y] >= 0)
+    again = Samples(X[left], CHANGE.codes[y[left]], N - 3)
+    close(scorer.all_scores(rows()), copy.deepcopy(SCORERS[name]).fit(again).all_scores(rows()))
+
+
+def test_more_features(scorer):
+    parts = getattr(scorer, "scorers_", [scorer])
+    assert scorer.grows is not any(isinstance(part, PrototypeScorer) for part in parts)
+    if not scorer.grows:
+        with pytest.raises(LocoleError, match="cannot take more features"):
+            scorer.grow(64)
+        return
+    before, twin = answers(scorer), copy.copy(scorer)
+    scorer.grow(64)
+    wide = sp.csr_array((ROWS.data, ROWS.indices, ROWS.indptr), shape=(ROWS.shape[0], 64))
+    close(scorer.all_scores(rows(wide)), before[-1])
+    assert_same_bits(answers(twin), before)
+    with_new = sp.csr_array(sp.hstack([MORE.X, sp.csr_array(np.ones((60, 4)))]), dtype=np.float32)
+    scorer.partial_fit(MORE._replace(X=with_new))
+    every = scorer.all_scores(rows(with_new))
+    assert np.isfinite(every).all()
+    assert every.shape == (60, N + 2)
+
+
+def test_rows_are_forgotten_as_far_as_is_said(unfitted):
+    """Rows that came later, all of one label; exact parts are then those of before."""
+    before = [ProfileScorer().fit(SAMPLES)] if unfitted.stage > 0 else []
+    scorer = unfitted.fit(SAMPLES, before=before)
+    expected = scorer.all_scores(rows())
+    later = Samples(X[:30], np.full(30, 5), N)
+    scorer.partial_fit(later)
+    twin, learnt = copy.copy(scorer), scorer.all_scores(rows())
+    said = scorer.forget(later)
+    assert said
+    assert isinstance(scorer, Ensemble) or set(said) == set(scorer.sources)
+    found = scorer.all_scores(rows())
+    assert_same_bits(twin.all_scores(rows()), learnt)
+    if isinstance(scorer, Ensemble):
+        return  # whose weights are fitted anew
+    if all(word.startswith("exactly") for word in said.values()):
+        close(found, expected)
+    elif set(said.values()) == {"nearly"}:
+        assert np.abs(found - expected).mean() < 0.5 * np.abs(learnt - expected).mean()
+    elif set(said.values()) == {"not"}:
+        assert_same_bits(found, learnt)
 
 
 # --- scikit-learn's habits, copies, files ---
