@@ -10,11 +10,13 @@ PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
 # The lowest versions of what the project needs.
 LOWEST := .venv-lowest
+# Environments with nothing but the wheel.
+CLEAN := .venv-clean
 # One BLAS thread per process: two collapse on a busy machine, and the test workers are the parallelism.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts demo docs plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts check-dist demo dist docs plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -119,9 +121,31 @@ docs: setup  ## build the documentation site in build/docs, offline, warnings as
 	$(ONE_THREAD) $(BIN)/python -m sphinx -b html -W --keep-going -q docs build/docs
 	@echo "build/docs/index.html is the site."
 
-demo: setup  ## learn the names of about 16,600 cities, compare with centroids, answer misspelt ones; writes a page
+dist: setup  ## build sdist and wheel in dist/ and check them
+	rm -rf dist build/lib build/bdist.*
+	$(BIN)/python -m build --quiet
+	$(BIN)/python -m twine check --strict dist/*
+
+check-dist: dist  ## install the wheel without extras, with the newest and the lowest versions, and ask it something
+	rm -rf $(CLEAN)
+	$(PYTHON) -m venv $(CLEAN)/newest && $(PYTHON) -m venv $(CLEAN)/lowest
+	$(CLEAN)/newest/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	$(CLEAN)/lowest/bin/pip install --quiet --disable-pip-version-check -c constraints-lowest.txt dist/*.whl
+	@mkdir -p build && printf 'cat\tit purrs\ndog\tit barks\n%.0s' 1 2 3 4 5 > build/animals.tsv
+	cd build && for versions in newest lowest; do \
+	  ../$(CLEAN)/$$versions/bin/locole fit animals.tsv -o animals --force && \
+	  echo 'what purrs?' | ../$(CLEAN)/$$versions/bin/locole predict animals -k 1 | tee /dev/stderr | grep -q cat || exit 1; \
+	done
+
+# What `locole demo` needs; an environment that has everything has that too.
+$(VENV)/.demo:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data]'
+	@touch $@
+
+demo: $(if $(wildcard $(STAMP)),setup,$(VENV)/.demo)  ## learn the names of about 16,600 cities, compare with centroids, answer misspelt ones; writes a page
 	@mkdir -p build
 	$(BIN)/locole demo --html build/demo.html $(ARGS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info docs/gallery docs/reference
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(CLEAN) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info docs/gallery docs/reference

@@ -9,7 +9,11 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS / "_extensions"), str(DOCS.parent)]
 # Examples run as on one machine with nobody else on it, and send nothing anywhere.
-os.environ |= {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
+os.environ |= {
+    "OMP_NUM_THREADS": "1",
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
 
 from locole import __version__  # noqa: E402
 

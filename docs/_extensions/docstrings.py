@@ -28,8 +28,8 @@ def completed(text: str, bases: list[str]) -> str:
 
     Examples
     --------
-    >>> completed("Score.", ["Score labels.\\n\\nReturns\\n-------\\nfloat"])
-    'Score.\\n\\nReturns\\n-------\\nfloat'
+    >>> completed("Score.", ["Score labels.\n\nReturns\n-------\nfloat"])
+    'Score.\n\nReturns\n-------\nfloat'
     """
     own = sections(text)
     for base in map(sections, bases):

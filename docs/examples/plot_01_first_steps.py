@@ -4,8 +4,8 @@ First steps
 
 Train on a sparse matrix, ask for the best labels, save and load.
 
-`make_topics` generates rows like those of texts: each label draws its features from a distribution of
-its own, and the labels are of very different sizes.
+`make_topics` generates rows like those of texts: each label draws its features from a
+distribution of its own, and the labels are of very different sizes.
 """
 
 import tempfile

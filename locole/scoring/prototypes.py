@@ -86,6 +86,7 @@ class PrototypeScorer(LabelScorer):
         v, and the sums of the labels' whitened rows, for `partial_fit`. In one byte each, to be
         multiplied by ``vector_scales_`` and ``sum_scales_`` (in float32 without these in old files).
     vector_scales_, sum_scales_ : arrays of shape (n_classes,), or None
+        What the bytes of each label are multiplied by.
     counts_, squares_ : arrays of shape (n_classes,)
         Weights of the labels' rows, and AdaGrad's sums of squared slopes.
     scale_ : float
