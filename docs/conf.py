@@ -64,7 +64,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
-    "reference_url": {"locole": None},
+    "capture_repr": (),
     "doc_module": ("locole",),
     "backreferences_dir": "gallery/uses",
     "min_reported_time": 1_000,

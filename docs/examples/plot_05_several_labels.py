@@ -31,8 +31,8 @@ train, test = slice(0, 5_000), slice(5_000, 6_000)
 print(X.shape, f"{np.mean([len(some) for some in labels]):.1f} labels for each row")
 
 # %%
-# The fit is the same as with one label. `predict` answers with an indicator matrix; the threshold
-# is that of the best F1 on validation rows. `predict_topk` ranks labels, here with their marginal
+# The fit is the same as with one label. ``predict`` answers with an indicator matrix; the threshold
+# is that of the best F1 on validation rows. ``predict_topk`` ranks labels, here with their marginal
 # probabilities.
 
 model = LocoleClassifier().fit(X[train], labels[train])
