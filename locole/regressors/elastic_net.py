@@ -29,7 +29,7 @@ from locole.regressors.checkpoint import Checkpoints, fingerprint
 from locole.regressors.direct import solve_directly, suits_directly
 from locole.regressors.dual import DualSettings, solve_dual
 from locole.regressors.linear import LinearRegressor
-from locole.regressors.penalty import choose_l2
+from locole.regressors.penalty import choose_l2, l2_of_stream
 from locole.regressors.problem import Problem, make_problem
 from locole.regressors.storage import Storage
 from locole.samples import checked_rows
@@ -63,9 +63,11 @@ class ElasticNetRegressor(LinearRegressor):
     ----------
     l1 : float
         Penalty λ1 ≥ 0; a positive one gives sparse weights.
-    l2 : float or "auto"
+    l2 : float, "auto" or "stream"
         Penalty λ2 > 0; ``"auto"`` takes the one with the smallest error on some validation rows (see
         ``locole.regressors.penalty``) and leaves it in ``l2_`` with the reason in ``l2_reason_``.
+        ``"stream"`` is the mean ‖x‖², for the first of many batches, which cannot tell what suits the
+        others; `partial_fit` as the first call takes it for ``"auto"``.
     max_passes : int
         Passes over the data for each block of outputs, at most.
     tol : float
@@ -124,7 +126,7 @@ class ElasticNetRegressor(LinearRegressor):
 
     _parameter_constraints: ClassVar = {
         "l1": NOT_NEGATIVE,
-        "l2": [*POSITIVE, *one_of("auto")],
+        "l2": [*POSITIVE, *one_of("auto", "stream")],
         "max_passes": PASSES,
         "tol": NOT_NEGATIVE,
         "shrinking": SWITCH_OR_AUTO,
@@ -150,7 +152,7 @@ class ElasticNetRegressor(LinearRegressor):
         self,
         *,
         l1: float = 0.0,
-        l2: float | Literal["auto"] = "auto",
+        l2: float | Literal["auto", "stream"] = "auto",
         max_passes: int = 10,
         tol: float = 1e-3,
         shrinking: bool | Literal["auto"] = "auto",
@@ -182,11 +184,14 @@ class ElasticNetRegressor(LinearRegressor):
         self, X: Any, targets: TargetsLike | ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Solve for all outputs."""
+        return self._solve(X, targets, sample_weight, stream=self.l2 == "stream")
+
+    def _solve(self, X: Any, targets: Any, sample_weight: Any, *, stream: bool) -> Self:
         settings, engine = self._settings(), make_engine(self.engine)
         X = checked_rows(self, X, dtype=[np.float64, np.float32])
         constant = self._wants_constant(X)
         problem = _problem(X, targets, sample_weight, constant)
-        settings = self._chosen(problem, settings)
+        settings = self._chosen(problem, settings, stream=stream)
         if suits_directly(problem, settings.l1):
             W: Any = solve_directly(problem, settings.l2)
             history: list[dict[str, float]] = []
@@ -220,7 +225,7 @@ class ElasticNetRegressor(LinearRegressor):
             How much each row counts; by default all alike.
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, targets, sample_weight)
+            return self._solve(X, targets, sample_weight, stream=True)
         settings = self._settings()._replace(l2=self.l2_)
         X = checked_rows(self, X, dtype=[np.float64, np.float32], reset=False)
         problem = _problem(X, targets, sample_weight, self._has_constant)
@@ -322,12 +327,13 @@ class ElasticNetRegressor(LinearRegressor):
         if not 0 < self.l2_ < np.inf:
             raise ModelFileError("its elastic net has a penalty that is not positive")
 
-    def _chosen(self, problem: Problem, settings: DualSettings) -> DualSettings:
+    def _chosen(self, problem: Problem, settings: DualSettings, *, stream: bool) -> DualSettings:
         """Settings with λ2 filled in."""
         if settings.l2 > 0:
             self.l2_, self.l2_reason_ = settings.l2, "as given"
         else:
-            self.l2_, self.l2_reason_ = choose_l2(problem, settings)
+            choose = l2_of_stream if stream else choose_l2
+            self.l2_, self.l2_reason_ = choose(problem, settings)
         return settings._replace(l2=self.l2_)
 
     def _checkpoints(self, problem: Problem, settings: DualSettings) -> Checkpoints | None:
@@ -344,7 +350,9 @@ class ElasticNetRegressor(LinearRegressor):
             values = dict(RECIPES[self.recipe])
         return DualSettings(
             l1=float(values["l1"]),
-            l2=0.0 if values["l2"] == "auto" else float(values["l2"]),  # 0: still to be chosen
+            l2=0.0
+            if values["l2"] in ("auto", "stream")
+            else float(values["l2"]),  # 0: still to be chosen
             max_passes=int(values["max_passes"]),
             tol=float(self.tol),
             seed=int(self.random_state),

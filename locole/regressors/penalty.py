@@ -1,4 +1,4 @@
-"""Choosing λ2: the held-out error of a few outputs after a few passes."""
+"""Choosing λ2: the error of validation rows for a few outputs after a few passes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from locole.regressors.dual import DualSettings, solve_dual
 from locole.regressors.problem import Problem
 from locole.samples import split_rows
 
-__all__ = ["Choice", "choose_l2"]
+__all__ = ["Choice", "choose_l2", "l2_of_stream"]
 
 _VALIDATION = 4_000
 # A fifth of the rows, but at least and at most so many: the best λ2 hardly depends on it, except where
@@ -27,6 +27,9 @@ _PASSES = 3
 _GUESS, _STEP, _REACH = 0.1, 5.0, 4
 # Problems solved directly are small and may have a handful of rows: all of them are learnt from.
 _DIRECT = 0.02
+# Of a stream: what is right for its first rows lets them learn so much by heart that later rows cannot
+# make up for it.
+_STREAM = 1.0
 
 
 class Choice(NamedTuple):
@@ -86,6 +89,11 @@ def choose_l2(problem: Problem, settings: DualSettings) -> Choice:
     return Choice(
         l2, f"{l2:.3g} by squared error on {split.n_validation:,} validation rows ({tried})"
     )
+
+
+def l2_of_stream(problem: Problem, settings: DualSettings) -> Choice:
+    """λ2 for rows of which these are the first: mean‖x‖², however few they are."""
+    return Choice(_STREAM * _mean_square(problem), "mean ‖x‖² (first rows of a stream)")
 
 
 def _vertex(errors: dict[int, float], best: int) -> float:

@@ -140,7 +140,10 @@ class Plan(NamedTuple):
         if not self._takes_several(samples, growing=growing):
             embedding = self._embedding(samples.n_classes, _GROWING_DIM if growing else None)
             name = self.regressor if isinstance(self.regressor, str) else "regressor"
-            parts = {name if name != "auto" else "elastic_net": self.make_regressor()}
+            regressor = self.make_regressor()
+            if growing and isinstance(regressor, ElasticNetRegressor) and regressor.l2 == "auto":
+                regressor.set_params(l2="stream")
+            parts = {name if name != "auto" else "elastic_net": regressor}
             return VectorScorer(parts, embedding, decoder=self.decoder)
         is_profiled = self._wants_profiles() and suit_profiles(samples.plain)
         has_several = samples.starts is not None

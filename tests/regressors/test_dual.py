@@ -72,9 +72,13 @@ def test_nothing_new_changes_nothing(l1, fit_intercept):
 
 
 def test_partial_fit_first_is_fit():
-    a = ElasticNetRegressor(max_passes=3).fit(X, Y)
-    b = ElasticNetRegressor(max_passes=3).partial_fit(X, Y)
-    np.testing.assert_array_equal(a.coef_.T, b.coef_.T)
+    """But for the penalty, which the first rows of a stream do not choose."""
+    for first, given in ((0.7, 0.7), ("stream", "auto"), ("stream", "stream")):
+        a = ElasticNetRegressor(l2=first, max_passes=3).fit(X, Y)
+        b = ElasticNetRegressor(l2=given, max_passes=3).partial_fit(X, Y)
+        np.testing.assert_array_equal(a.coef_.T, b.coef_.T)
+    assert a.l2_ == pytest.approx(float(np.square(X.toarray()).sum(axis=1).mean()))
+    assert a.l2_reason_ == "mean ‖x‖² (first rows of a stream)"
 
 
 def test_partial_fit_refuses_another_number_of_outputs():

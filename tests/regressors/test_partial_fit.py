@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from locole import LocoleClassifier
+from locole.datasets import make_topics
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
 from locole.regressors import ElasticNetRegressor
@@ -129,6 +130,21 @@ def test_many_small_parts_stay_near_the_whole():
     assert error(parts) < 4 * error(whole)
     assert error(parts) < 0.1 * np.square(Y).mean()
     np.testing.assert_allclose(parts.curvature_, whole.curvature_, rtol=1e-5)
+
+
+def test_many_small_batches_teach_nearly_what_one_fit_does():
+    """Words that say little: the penalty that suits the first 30 rows would cost 18 points."""
+    data = make_topics(
+        3000, n_features=1500, n_classes=60, nnz_per_row=12, noise=0.6, test_size=1000
+    )
+    whole = LocoleClassifier("kerdock", dim=64, regressor="elastic_net")
+    whole.fit(data.X_train, data.y_train)
+    stream = LocoleClassifier("kerdock", dim=64, regressor="elastic_net")
+    for rows in np.array_split(np.arange(3000), 100):
+        stream.partial_fit(data.X_train[rows], data.y_train[rows], classes=np.arange(60))
+    expected = whole.score(data.X_test, data.y_test)
+    assert expected > 0.85
+    assert stream.score(data.X_test, data.y_test) > expected - 0.03
 
 
 @pytest.mark.parametrize("storage", ["float16", "int8"])
