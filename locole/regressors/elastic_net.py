@@ -66,7 +66,7 @@ class ElasticNetRegressor(LinearRegressor):
     l2 : float, "auto" or "stream"
         Penalty λ2 > 0; ``"auto"`` takes the one with the smallest error on some validation rows (see
         ``locole.regressors.penalty``) and leaves it in ``l2_`` with the reason in ``l2_reason_``.
-        ``"stream"`` is the mean ‖x‖², for the first of many batches, which cannot tell what suits the
+        ``"stream"`` is 0.2 · mean ‖x‖², for the first of many batches, which cannot tell what suits the
         others; `partial_fit` as the first call takes it for ``"auto"``.
     max_passes : int
         Passes over the data for each block of outputs, at most.

@@ -29,7 +29,7 @@ _GUESS, _STEP, _REACH = 0.1, 5.0, 4
 _DIRECT = 0.02
 # Of a stream: what is right for its first rows lets them learn so much by heart that later rows cannot
 # make up for it.
-_STREAM = 1.0
+_STREAM = 0.2
 
 
 class Choice(NamedTuple):
@@ -92,8 +92,10 @@ def choose_l2(problem: Problem, settings: DualSettings) -> Choice:
 
 
 def l2_of_stream(problem: Problem, settings: DualSettings) -> Choice:
-    """λ2 for rows of which these are the first: mean‖x‖², however few they are."""
-    return Choice(_STREAM * _mean_square(problem), "mean ‖x‖² (first rows of a stream)")
+    """λ2 for rows of which these are the first: 0.2·mean‖x‖², however few they are."""
+    return Choice(
+        _STREAM * _mean_square(problem), f"{_STREAM} · mean ‖x‖² (first rows of a stream)"
+    )
 
 
 def _vertex(errors: dict[int, float], best: int) -> float:

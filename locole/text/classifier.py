@@ -22,7 +22,7 @@ from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.explanations import Explanations
 from locole.io import SavedEstimator, saved_as, write_model
-from locole.labels import check_labels
+from locole.labels import check_labels, many_labels_are_fine
 from locole.parameters import has
 from locole.samples import take
 from locole.text.encoding import Encoder, check_encoder, encode, name_of, probe
@@ -209,6 +209,35 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             return self.predict_topk(texts, k=1)[0][:, 0]
         parts = [self.classifier_.predict(X) for X in self._rows(texts)]
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
+
+    @of_one_moment
+    @many_labels_are_fine()
+    def score(self, texts: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the texts whose label, or set of labels, is predicted.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts to answer.
+        y : array, indicator or lists of labels
+            Labels, in the form that `fit` was given.
+        sample_weight : array of shape (n_texts,), optional
+            How much each text counts; by default all alike.
+
+        Returns
+        -------
+        float
+            Accuracy, between 0 and 1.
+
+        Examples
+        --------
+        >>> model = TextClassifier().fit(["it purrs", "it barks"], ["cat", "dog"])
+        >>> model.score(["who barks?", "who purrs?"], ["dog", "dog"])
+        0.5
+        """
+        check_is_fitted(self)
+        X = self.with_vectors(self.features_.transform(texts), texts)
+        return float(self.classifier_.score(X, y, sample_weight))
 
     @of_one_moment
     def predict_topk(

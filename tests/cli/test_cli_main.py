@@ -107,7 +107,7 @@ def test_version(run):
         (["fit", "train.tsv", "-o", "new", "--regressor", "magic"], "fit and predict, not 'magic'"),
         (["fit", "train.tsv", "-o", "new", "--analyzer", "magic"], "--analyzer must be 'auto', "),
         (["fit", "train.tsv", "-o", "new", "--storage", "int3"], "storage must be 'float16', 'float32'"),
-        (["fit", "train.tsv", "-o", "new", "--l2", "0"], "l2 must be a number above 0 or 'auto', not 0"),
+        (["fit", "train.tsv", "-o", "new", "--l2", "0"], "above 0, 'auto' or 'stream', not 0"),
         (["fit", "train.tsv", "-o", "new", "--seed", "-1"], "--seed"),
         (["fit", "train.tsv", "-o", "new", "--jobs", "0"], "--jobs must be None, a whole number"),
         (["fit", "train.tsv", "-o", "new", "--hash", "1"], "--hash must be"),

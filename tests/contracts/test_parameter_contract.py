@@ -115,7 +115,7 @@ def test_parameters_of_parts_are_checked():
     bad = LocoleClassifier(regressor=ElasticNetRegressor(l2=-1.0))
     for model in (bad, TextClassifier(classifier=bad)):
         with pytest.raises(
-            LocoleError, match=r"^l2 must be a number above 0 or 'auto', not -1\.0\.$"
+            LocoleError, match=r"^l2 must be a number above 0, 'auto' or 'stream', not -1\.0\.$"
         ):
             model.check_parameters()
     with pytest.raises(LocoleError, match="tune must be True or False, not 'yes'"):

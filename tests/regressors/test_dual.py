@@ -77,8 +77,8 @@ def test_partial_fit_first_is_fit():
         a = ElasticNetRegressor(l2=first, max_passes=3).fit(X, Y)
         b = ElasticNetRegressor(l2=given, max_passes=3).partial_fit(X, Y)
         np.testing.assert_array_equal(a.coef_.T, b.coef_.T)
-    assert a.l2_ == pytest.approx(float(np.square(X.toarray()).sum(axis=1).mean()))
-    assert a.l2_reason_ == "mean ‖x‖² (first rows of a stream)"
+    assert a.l2_ == pytest.approx(0.2 * float(np.square(X.toarray()).sum(axis=1).mean()))
+    assert a.l2_reason_ == "0.2 · mean ‖x‖² (first rows of a stream)"
 
 
 def test_partial_fit_refuses_another_number_of_outputs():

@@ -154,6 +154,22 @@ def test_parts_of_others_work_but_are_not_saved(model, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_score_of_many_labels_and_of_several():
+    """Numbers as labels, nearly as many as texts, give no warning; sets of labels are compared whole."""
+    texts = [f"word{i} other{i % 7}" for i in range(60)]
+    numbers = np.arange(60) % 40
+    model = TextClassifier().fit(texts, numbers)
+    right = model.predict(texts[:30]) == numbers[:30]
+    assert model.score(texts[:30], numbers[:30]) == right.mean()
+    weights = np.arange(30.0)
+    expected = pytest.approx(np.average(right, weights=weights))
+    assert model.score(texts[:30], numbers[:30], sample_weight=weights) == expected
+    sets = [[f"a{i % 5}", f"b{i % 3}"] for i in range(60)]
+    several = TextClassifier().fit(texts, sets)
+    X = several.features_.transform(texts)
+    assert several.score(texts, sets) == several.classifier_.score(X, sets)
+
+
 @pytest.mark.parametrize(
     "check",
     [
