@@ -1,10 +1,13 @@
-"""Inner products of sparse rows with the sparse rows of some labels."""
+"""Inner products of rows with the rows of some labels."""
 
 from __future__ import annotations
 
-from locole.kernels.jit import kernel
+import numpy as np
 
-__all__ = ["nearest_rows"]
+from locole.kernels.jit import kernel
+from locole.kernels.simd import WIDTH, fma, load, store, zeros
+
+__all__ = ["nearest_dense_rows", "nearest_rows"]
 
 
 @kernel
@@ -29,3 +32,28 @@ def nearest_rows(indptr, indices, data, starts, lines, features, values, codes, 
             out[i, j] = best
         for p in range(indptr[i], indptr[i + 1]):
             room[indices[p]] = zero
+
+
+@kernel
+def nearest_dense_rows(points, starts, table, scales, codes, out):
+    """The same for dense rows, of which those of labels are bytes with a scale for each row.
+
+    points : (rows · numbers,), table : (lines · numbers,), those of label c are lines ``starts[c]`` to
+    ``starts[c+1]``.
+    """
+    dim = points.size // codes.shape[0]
+    whole = dim - dim % WIDTH
+    lanes = np.empty(WIDTH, dtype=np.float32)
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            best = np.float32(0)
+            for r in range(starts[codes[i, j]], starts[codes[i, j] + 1]):
+                sums = zeros(points)
+                for o in range(0, whole, WIDTH):
+                    sums = fma(load(points, i * dim + o), load(table, r * dim + o), sums)
+                store(lanes, 0, sums)
+                total = lanes.sum()
+                for o in range(whole, dim):
+                    total += points[i * dim + o] * np.float32(table[r * dim + o])
+                best = max(best, total * scales[r])
+            out[i, j] = best

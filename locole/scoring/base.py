@@ -145,6 +145,18 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
             Rows with their labels and weights.
         """
 
+    def learn_rest(self, rest: Samples, every: Samples) -> Self:
+        """Learn the rows that an ensemble kept out of `fit`; by default by `partial_fit`.
+
+        Parameters
+        ----------
+        rest : Samples
+            The rows that were kept out.
+        every : Samples
+            All rows, these among them.
+        """
+        return self.partial_fit(rest)
+
     # Labels and features that change; as with `partial_fit`, what a copy shares must stay as it is ---
 
     @property

@@ -63,6 +63,11 @@ _MIN_NUMBERS, _MOST_NUMBERS, _MOSTLY = 32, 8_192, 0.5
 _MIN_PAIRED = 50
 # Fewer of them are the prototypes' alone: there are too few rows to fit a weight to.
 _FEW_DENSE_ROWS = 200
+# With so many rows for each label, dense rows are seen in two views, which needs no choice of a ridge,
+# and the best labels are reranked by their nearest rows: on clinc150 by MiniLM each gains a tenth of a
+# point. With few rows for each label, two views lose a point (docs/research/dense.md). Rows up to which
+# they are kept.
+_ROWS_PER_LABEL, _RIDGE, _ROWS_TO_KEEP = 20, 0.3, 100_000
 # Outputs of a model that starts with partial_fit: room for 262,144 labels.
 _GROWING_DIM = 512
 # Features count in the linear models by a root of what they count in the profiles: by that itself they
@@ -169,7 +174,7 @@ class Plan(NamedTuple):
         if self._wants_factors(samples.n_classes):
             more.append(FactorScorer(**settings))
         if isinstance(samples.X, PairedRows):
-            more.append(PrototypeScorer(**settings))
+            more.append(self._prototype_scorer(samples))
         if self.regressor == "mlp":
             more.append(NetworkScorer({"mlp": self.make_regressor()}, **behind))
         is_reranked = has_several and samples.n_rows <= _SEVERAL_RERANKED
@@ -193,17 +198,22 @@ class Plan(NamedTuple):
 
     def _prototypes(self, samples: Samples, *, growing: bool) -> LabelScorer:
         """Prototypes, with a weight that makes their scores logits if there are rows to fit it to."""
-        settings: dict[str, Any] = {"random_state": self.seed, "n_jobs": self.n_jobs}
-        prototypes = PrototypeScorer(**settings)
+        prototypes = self._prototype_scorer(samples)
         if not self.scorers and (growing or samples.n_positive < _MIN_ROWS):
             return prototypes
+        is_reranked = _is_well_known(samples) and samples.n_rows <= _ROWS_TO_KEEP
         return Ensemble(
             [prototypes, *self.scorers],
-            nearest=self.nearest is True,
+            nearest=is_reranked if self.nearest == "auto" else self.nearest,
             n_validation=_VALIDATION,
             engine=self.engine,
-            **settings,
+            random_state=self.seed,
+            n_jobs=self.n_jobs,
         )
+
+    def _prototype_scorer(self, samples: Samples) -> PrototypeScorer:
+        views: dict[str, Any] = {"views": 2, "ridge": _RIDGE} if _is_well_known(samples) else {}
+        return PrototypeScorer(random_state=self.seed, n_jobs=self.n_jobs, **views)
 
     def cross_fits(self, samples: Samples) -> bool:
         """Whether one regressor is fitted again without some rows, which then say how right it is."""
@@ -349,6 +359,11 @@ def _is_large(samples: Samples) -> bool:
     if isinstance(samples.X, PairedRows):
         return samples.n_positive >= _MIN_PAIRED
     return bool(samples.n_positive >= _MIN_ROWS and samples.X.shape[1] >= _MIN_FEATURES)
+
+
+def _is_well_known(samples: Samples) -> bool:
+    """Whether labels have many rows each, and a row one label."""
+    return samples.starts is None and samples.n_rows >= _ROWS_PER_LABEL * samples.n_classes
 
 
 def are_dense(X: Any) -> bool:

@@ -192,7 +192,7 @@ class Ensemble(LabelScorer):
             ]
             self.reservoir_ = self._first_reservoir(sums, train, samples.n_rows)
             for scorer in self.scorers_:
-                scorer.partial_fit(validation)
+                scorer.learn_rest(validation, samples)
         return self
 
     def _first_reservoir(self, sums: Trial, train: Samples, n_rows: int) -> Reservoir:
@@ -327,7 +327,7 @@ class Ensemble(LabelScorer):
         some = met.take(rows)
         whole = Trial.of_whole(self.scorers_, some, n_jobs=self.n_jobs)
         nearest: Any = self.reranker_
-        said = self._said(whole, lambda best: nearest.similarity(Rows(some.X).csr, best))
+        said = self._said(whole, lambda best: nearest.similarity_of(Rows(some.X), best))
         labels = some._replace(X=np.empty((rows.size, 0)), weight=None)
         self.reservoir_ = self.reservoir_.entered(said, labels, places, met.n_rows)
         return int(rows.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -10,14 +10,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
+from locole.dense_rows import DenseRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.io.trust import check_pointers
-from locole.kernels.nearest import nearest_rows
+from locole.kernels.nearest import nearest_dense_rows, nearest_rows
 from locole.label_past import Relabelling
+from locole.regressors.storage import pack
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, LabelScorer, ValidationScores, best_of
+from locole.scoring.label_table import LabelTable
 from locole.scoring.weights import first_is_right, fit_weights
+from locole.scoring.whitening import unit
 
 __all__ = ["KNOTS", "RERANKED", "Evidence", "NearestScorer"]
 
@@ -27,6 +31,8 @@ RERANKED = 8
 KNOTS = np.array([0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0])
 #: Rows that are more similar are taken to be equal: float32 leaves cosines this close to 1.
 SAME = 1 - 1e-5
+# Cosines of dense rows above which they are taken to be equal: rows in bytes err by less.
+_SAME_IN_BYTES = 0.998
 # Rows of a label that are kept: the last. Frequent labels would take most of the time.
 _MOST = 2048
 
@@ -47,8 +53,10 @@ class NearestScorer(LabelScorer):
 
     Attributes
     ----------
-    rows_ : CSR array of shape (n_rows, n_features)
-        Training rows of unit length, label by label; of each label the last 2,048.
+    rows_ : CSR array or array of shape (n_rows, n_features)
+        Training rows of unit length, label by label; of each label the last 2,048. Dense rows are in one
+        byte for each number, to be multiplied by ``row_scales_``.
+    row_scales_ : array of shape (n_rows,) or None
     starts_ : array of shape (n_classes + 1,)
         Where the rows of each label begin.
     scale_ : float
@@ -67,7 +75,8 @@ class NearestScorer(LabelScorer):
     name = "nearest rows"
     stage = 2
     _learnt: ClassVar = {
-        "rows_": sp.csr_array,
+        "rows_": (sp.csr_array, np.ndarray),
+        "row_scales_": (np.ndarray, type(None)),
         "starts_": np.ndarray,
         "scale_": float,
         "curve_": np.ndarray,
@@ -85,7 +94,10 @@ class NearestScorer(LabelScorer):
 
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Keep rows and their labels."""
-        self.rows_ = sp.csr_array((0, samples.X.shape[1]), dtype=np.float32)
+        none = (0, samples.X.shape[1])
+        is_dense = isinstance(samples.X, DenseRows)
+        self.rows_: Any = np.empty(none, "i1") if is_dense else sp.csr_array(none, dtype=np.float32)
+        self.row_scales_ = np.empty(0, dtype=np.float32) if is_dense else None
         self.starts_ = np.zeros(1, dtype=np.int64)
         self.scale_, self.curve_ = 1.0, KNOTS.copy()
         return self.partial_fit(samples)
@@ -94,10 +106,14 @@ class NearestScorer(LabelScorer):
         """Keep more rows, which may have more labels; one with several labels is kept for each."""
         samples = samples.positive().single()
         codes = np.concatenate([self._codes(), samples.codes])
-        self._keep(codes, samples.n_classes, samples.csr)
+        is_sparse = self.row_scales_ is None
+        self._keep(codes, samples.n_classes, samples.csr if is_sparse else samples.dense)
         return self
 
-    grows = True
+    @property
+    def grows(self) -> bool:
+        """Whether rows are sparse."""
+        return self.row_scales_ is None
 
     def grow(self, n_features: int) -> None:
         """Add features that no row has."""
@@ -111,11 +127,11 @@ class NearestScorer(LabelScorer):
     def forget(self, samples: Samples) -> dict[str, str]:
         """Leave out one equal row for each; rows that were more than 2,048 ago are gone already."""
         samples = samples.positive().single()
-        rows, codes = _unit(samples.csr), self._codes()
+        codes = self._codes()
+        places = self._equal_places(samples)
         for i, code in enumerate(samples.codes):
             first, last = self.starts_[code], self.starts_[code + 1]
-            own = self.rows_[first:last]
-            equal = first + _equal_rows(own, rows[[i]])
+            equal = first + places(i, slice(first, last))
             left = equal[codes[equal] >= 0]
             if left.size == 0 and last - first < _MOST:
                 raise LocoleError(
@@ -125,6 +141,19 @@ class NearestScorer(LabelScorer):
             codes[left[:1]] = -1
         self._keep(codes, self.n_classes)
         return {self.name: "exactly"}
+
+    def _equal_places(self, samples: Samples) -> Callable[[int, slice], NDArray[np.int64]]:
+        """Return a function from a sample and a part of the rows to places of those that are equal."""
+        if self.row_scales_ is None:
+            rows = _unit(samples.csr)
+            return lambda i, part: _equal_rows(self.rows_[part], rows[[i]])
+        numbers, scales, known = *pack(unit(samples.dense[:]), "int8"), self.row_scales_
+
+        def equal(i: int, part: slice) -> NDArray[np.int64]:
+            same = (self.rows_[part] == numbers[i]).all(axis=1) & (known[part] == scales[i])
+            return np.flatnonzero(same)
+
+        return equal
 
     def _codes(self) -> Codes:
         """Label of each row that is kept."""
@@ -138,30 +167,55 @@ class NearestScorer(LabelScorer):
         n_known = self.rows_.shape[0]
         kept = np.sort(order)
         old, new = np.split(kept, [np.searchsorted(kept, n_known)])
-        rows = self.rows_[old]
-        if more is not None:
-            rows = sp.vstack([rows, _unit(more[new - n_known])], format="csr")
-        self.rows_ = sp.csr_array(rows[np.searchsorted(kept, order)])
+        rows, place = self.rows_[old], np.searchsorted(kept, order)
+        if self.row_scales_ is None:
+            if more is not None:
+                rows = sp.vstack([rows, _unit(more[new - n_known])], format="csr")
+            self.rows_ = sp.csr_array(rows[place])
+        else:
+            scales = self.row_scales_[old]
+            if more is not None:
+                numbers, others = pack(unit(more[new - n_known]), "int8")
+                rows, scales = np.concatenate([rows, numbers]), np.concatenate([scales, others])
+            self.rows_, self.row_scales_ = rows[place], scales[place]
         self.starts_ = np.append(0, np.cumsum(np.minimum(counts, _MOST)))
 
     # Score --------------------------------------------------------------------------------------
 
-    def similarity(self, X: sp.csr_array, codes: Codes) -> NDArray[np.float32]:
+    def similarity_of(self, rows: Rows, codes: Codes) -> NDArray[np.float32]:
+        """`similarity` of rows in the form in which they are kept here, sparse or dense.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        codes : array of shape (rows, labels)
+            Codes of labels for each row.
+        """
+        return self.similarity(rows.csr if self.row_scales_ is None else rows.dense, codes)
+
+    def similarity(self, X: Any, codes: Codes) -> NDArray[np.float32]:
         """Cosine of each row and the nearest row of each of its labels ``codes``, at least 0.
 
         Parameters
         ----------
-        X : CSR array
-            Rows of unit length.
+        X : CSR array, or array if dense rows were kept
+            Rows.
         codes : array of shape (rows, labels)
             Codes of labels for each row.
         """
-        X, rows = _unit(X), self.rows_
+        codes, rows = np.ascontiguousarray(codes), self.rows_
         out = np.empty(codes.shape, dtype=np.float32)
+        if self.row_scales_ is not None:
+            points = unit(X).ravel()
+            nearest_dense_rows(points, self.starts_, rows.ravel(), self.row_scales_, codes, out)
+            out[out > _SAME_IN_BYTES] = 1
+            return out
+        X = _unit(X)
         room = np.zeros(X.shape[1], dtype=np.float32)
         nearest_rows(
             X.indptr, X.indices, X.data, self.starts_, rows.indptr, rows.indices, rows.data,
-            np.ascontiguousarray(codes), room, out,
+            codes, room, out,
         )  # fmt: skip
         return out
 
@@ -171,7 +225,7 @@ class NearestScorer(LabelScorer):
 
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
         """Values of the curve at the similarity of each label's nearest row."""
-        return self.curve_at(self.similarity(rows.csr, codes))
+        return self.curve_at(self.similarity_of(rows, codes))
 
     def curve_at(self, similarity: NDArray[np.float32]) -> NDArray[np.float64]:
         """Values of the curve.
@@ -210,7 +264,12 @@ class NearestScorer(LabelScorer):
 
     def _check_learnt(self) -> None:
         rows, starts, curve = self.rows_, self.starts_, self.curve_
-        if rows.dtype != np.float32 or not np.isfinite(rows.data).all():
+        is_sound = (
+            rows.dtype == np.float32 and bool(np.isfinite(rows.data).all())
+            if sp.issparse(rows) and self.row_scales_ is None
+            else rows.dtype == np.int8 and LabelTable.of(rows, self.row_scales_).is_sound()
+        )
+        if not is_sound:
             raise ModelFileError("its nearest rows are not numbers")
         check_pointers(starts, "nearest rows of labels", end=rows.shape[0], dtypes=("int64",))
         if curve.shape != KNOTS.shape or curve.dtype != np.float64 or not np.isfinite(curve).all():

@@ -38,6 +38,9 @@ __all__ = ["PrototypeScorer"]
 _RIDGES, _RIDGE_ROWS, _RIDGE_EPOCHS = (0.03, 0.3, 3.0, None), 10_000, 4
 # First rate of the refinement, and the share of it by which rows are learnt that come later.
 _RATE, _LATER = 1.5, 0.25
+# Share of all rows from which on those that were put aside are learnt together with the others, and
+# passes in which that is done.
+_MANY, _LAST_PASSES = 0.05, 2
 # Rows by which the scale is chosen: as many as give so many scores, and at most so many.
 _SCALE_SCORES, _SCALE_ROWS = 50_000_000, 2_000
 # Rows looked at at a time.
@@ -57,6 +60,9 @@ class PrototypeScorer(LabelScorer):
     most likely, and are refined by AdaGrad on the cross-entropy of a row's label. Up to 4,096 labels all
     compete; of more, 1,024 similar ones and 512 drawn ones.
 
+    With ``views=2`` a row is seen twice, centred and whitened, side by side: what is small within labels
+    and what is large in all rows both count. It takes twice the time and memory.
+
     Rows are scored leave-one-out: the score of a row's own label is corrected by what the row itself
     adds to the mean. So a label with one row does not recognise itself, and scores are logits of new
     rows from the beginning.
@@ -69,6 +75,8 @@ class PrototypeScorer(LabelScorer):
     ridge : float, None or "auto"
         ρ; None does not whiten. ``"auto"``: of 0.03, 0.3, 3 and None the one with the smallest loss on
         validation rows, in trials with 10,000 rows.
+    views : {1, 2}
+        Whether rows are seen whitened only, or also as they are; 1 where nothing is whitened.
     epochs : int
         Passes of the refinement; 0 leaves the means as they are.
     random_state : int
@@ -82,7 +90,7 @@ class PrototypeScorer(LabelScorer):
         Mean of the rows, which is subtracted.
     whitening_ : array of shape (numbers, numbers) or None
         A; None if rows are better as they are.
-    vectors_, sums_ : arrays of shape (n_classes, numbers)
+    vectors_, sums_ : arrays of shape (n_classes, views · numbers)
         v, and the sums of the labels' whitened rows, for `partial_fit`. In one byte each, to be
         multiplied by ``vector_scales_`` and ``sum_scales_`` (in float32 without these in old files).
     vector_scales_, sum_scales_ : arrays of shape (n_classes,), or None
@@ -108,6 +116,7 @@ class PrototypeScorer(LabelScorer):
     takes_dense = True
     _parameter_constraints: ClassVar = {
         "ridge": [None, *POSITIVE, *one_of("auto")],
+        "views": at_least(1, 2),
         "epochs": at_least(0, 10_000),
         "random_state": SEED,
         "n_jobs": N_JOBS,
@@ -129,11 +138,13 @@ class PrototypeScorer(LabelScorer):
         self,
         *,
         ridge: float | Literal["auto"] | None = "auto",
+        views: int = 1,
         epochs: int = 8,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.ridge = ridge
+        self.views = views
         self.epochs = epochs
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -161,14 +172,15 @@ class PrototypeScorer(LabelScorer):
         first_labels = _first_labels(samples.positive())
         others, samples = _divided(samples)
         rows, weights = samples.dense, _weights(samples)
-        n_numbers = rows.shape[1]
-        _check_room(samples.n_classes, n_numbers)
+        _check_room(samples.n_classes, self.views * rows.shape[1])
         ridge = self._chosen_ridge(first_labels) if self.ridge == "auto" else self.ridge
-        whitening = Whitening.fit(rows, samples.codes, weights, ridge=ridge, n_jobs=self.n_jobs)
+        whitening = Whitening.fit(
+            rows, samples.codes, weights, ridge=ridge, n_views=self.views, n_jobs=self.n_jobs
+        )
         self.is_beside_ = isinstance(samples.X, PairedRows)
         self.mean_, self.whitening_ = whitening.mean, whitening.matrix
         self.scale_ = 1.0
-        self.vectors_ = np.zeros((0, n_numbers), dtype=np.float32)
+        self.vectors_ = np.zeros((0, whitening.width), dtype=np.float32)
         self.sums_ = self.vectors_
         self.vector_scales_: NDArray[np.float32] | None = None
         self.sum_scales_: NDArray[np.float32] | None = None
@@ -192,6 +204,20 @@ class PrototypeScorer(LabelScorer):
             rates = np.array([_LATER * _RATE, 0.0])
             self._refine(Z, samples, weights, rates=rates, others=others)
         self._pack(dither=np.random.default_rng(seed))
+        return self
+
+    def learn_rest(self, rest: Samples, every: Samples) -> Self:
+        """Learn the rows put aside; if they are many, in passes over all rows."""
+        if not self.epochs or rest.n_rows < _MANY * every.n_rows:
+            return self.partial_fit(rest)
+        _, samples = _divided(rest)
+        self._unpack()
+        self._add(samples, _weights(samples))
+        others, samples = _divided(every)
+        Z = self._whitening.all_points(samples.dense, n_jobs=self.n_jobs)
+        rates = _LATER * _RATE * np.linspace(1, 0, _LAST_PASSES + 1)
+        self._refine(Z, samples, _weights(samples), rates=rates, others=others)
+        self._pack()
         return self
 
     def _pack(self, dither: np.random.Generator | None = None) -> None:
@@ -344,7 +370,7 @@ class PrototypeScorer(LabelScorer):
 
     @property
     def _whitening(self) -> Whitening:
-        return Whitening(self.mean_, self.whitening_)
+        return Whitening(self.mean_, self.whitening_, self.vectors_.shape[1] // self.mean_.size)
 
     def points(self, rows: Rows) -> NDArray[np.float32]:
         """Whitened rows.
@@ -377,17 +403,14 @@ class PrototypeScorer(LabelScorer):
         if self.is_beside_:
             return super().explain(rows, codes)
         X, mean = rows.csr, self.mean_.astype(np.float64)
-        shifted = unit(rows.dense) - self.mean_
-        turned = shifted if self.whitening_ is None else shifted @ self.whitening_
-        lengths = np.linalg.norm(turned.astype(np.float64), axis=1)
         sizes = np.linalg.norm(rows.dense.astype(np.float64), axis=1)
         found, rest = np.zeros((X.nnz, codes.shape[1])), np.zeros(codes.shape)
         for i, part in enumerate(entries_of(X)):
-            if sizes[i] == 0 or lengths[i] == 0:
+            if sizes[i] == 0:
                 continue
-            labels = self._labels.take(codes[i]).unpacked().astype(np.float64) / lengths[i]
-            if self.whitening_ is not None:
-                labels = labels @ self.whitening_.T
+            vectors = self._labels.take(codes[i]).unpacked().astype(np.float64)
+            row = rows.dense[i].astype(np.float64) / sizes[i]
+            labels = self._whitening.pulled_back(row, vectors)
             found[part] = X.data[part, None] / sizes[i] * labels[:, X.indices[part]].T
             rest[i] = -(labels @ mean)
         return Contributions(found, {self.name: rest})
@@ -395,7 +418,9 @@ class PrototypeScorer(LabelScorer):
     # Save ---------------------------------------------------------------------------------------
 
     def _check_learnt(self) -> None:
-        n_classes, n_numbers = self.vectors_.shape if self.vectors_.ndim == 2 else (0, 0)
+        n_classes, width = self.vectors_.shape if self.vectors_.ndim == 2 else (0, 0)
+        n_numbers = self.mean_.size
+        widths = [n_numbers] if self.whitening_ is None else [n_numbers, 2 * n_numbers]
         shapes: dict[str, tuple[int, ...]] = {"mean_": (n_numbers,), "squares_": (n_classes,)}
         if self.whitening_ is not None:
             shapes["whitening_"] = (n_numbers, n_numbers)
@@ -403,6 +428,7 @@ class PrototypeScorer(LabelScorer):
         fits = (
             n_classes >= 1
             and n_numbers >= 1
+            and width in widths
             and self.sums_.shape == self.vectors_.shape
             and all(arrays[name].shape == shape for name, shape in shapes.items())
             and all(array.dtype == np.float32 for array in arrays.values())

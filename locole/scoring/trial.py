@@ -171,7 +171,7 @@ class Trial(NamedTuple):
         nearest = NearestScorer().fit(train.take(np.unique(known)))
 
         def similarity(part: slice) -> NDArray:
-            return nearest.similarity(Rows(self.validation.X[part]).csr, codes[part])
+            return nearest.similarity_of(Rows(self.validation.X[part]), codes[part])
 
         return np.concatenate(map_blocks(similarity, len(codes), block=_BLOCK_ROWS, n_jobs=n_jobs))
 

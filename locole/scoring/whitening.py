@@ -30,11 +30,15 @@ class Whitening(NamedTuple):
 
     With A Aᵀ = (S + ρ s I)⁻¹, S the covariance within labels, pooled over them, s its mean diagonal and
     ρ the ridge. Cosines of whitened rows are those of linear discriminant analysis.
+
+    With two views, centred rows stand before the whitened ones, each of the same length.
     """
 
     mean: NDArray[np.float32]
     matrix: NDArray[np.float32] | None
     """A, of shape (numbers, numbers); None for the identity."""
+    n_views: int = 1
+    """2 if rows stand beside the whitened ones."""
 
     @classmethod
     def fit(
@@ -44,25 +48,49 @@ class Whitening(NamedTuple):
         weights: NDArray,
         *,
         ridge: float | None,
+        n_views: int = 1,
         n_jobs: int | None,
     ) -> Self:
         """Estimate the mean and, unless the ridge is None, the covariance within labels."""
         mean = _mean(rows, weights)
         if ridge is None:
             return cls(mean, None)
-        return cls(mean, _root(_scatter(rows, codes, weights, mean, n_jobs), ridge))
+        return cls(mean, _root(_scatter(rows, codes, weights, mean, n_jobs), ridge), n_views)
+
+    @property
+    def width(self) -> int:
+        """Numbers of a point."""
+        return self.n_views * self.mean.size
 
     def points(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
         """Whitened rows of unit length; rows of zeros stay zeros."""
-        Z = unit(X) - self.mean
-        if self.matrix is not None:
-            Z = Z @ self.matrix
+        centred: NDArray[np.float32] = unit(X) - self.mean
+        Z: NDArray[np.float32] = centred if self.matrix is None else centred @ self.matrix
+        if self.n_views == 2:
+            Z = np.hstack([unit(centred), unit(Z)])
         Z[~X.any(axis=1)] = 0
         return unit(Z)
 
+    def pulled_back(
+        self, row: NDArray[np.float64], vectors: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Vectors w with ⟨z, v⟩ = ⟨x − μ, w⟩ for a row x of unit length and vectors v of points.
+
+        row : (numbers,), vectors : (labels, width); returns shape (labels, numbers).
+        """
+        centred = row - self.mean
+        matrices = [None, self.matrix] if self.n_views == 2 else [self.matrix]
+        found = np.zeros((len(vectors), row.size))
+        for matrix, part in zip(matrices, np.split(vectors, self.n_views, axis=1), strict=True):
+            seen = centred if matrix is None else centred @ matrix
+            length = np.linalg.norm(seen) * self.n_views**0.5
+            if length > 0:
+                found += (part if matrix is None else part @ matrix.T) / length
+        return found
+
     def all_points(self, rows: DenseRows, *, n_jobs: int | None) -> NDArray[np.float32]:
         """Points of all rows, in memory or, if they are too many, in a temporary file."""
-        Z = room_for(*rows.shape)
+        Z = room_for(len(rows), self.width)
 
         def fill(part: slice) -> None:
             Z[part] = self.points(rows[part])
@@ -97,8 +125,8 @@ def leave_one_out(
     weights = weights.astype(np.float32)[:, None]
     own = np.einsum("ij,ij->i", Z, unit(sums))
     others = sums - weights * Z
-    # What is left of a label with one row is rounding error.
-    is_alone = np.linalg.norm(others, axis=1) <= 1e-4 * weights[:, 0]
+    # What is left of a label with one row is rounding error, perhaps that of sums in bytes.
+    is_alone = np.linalg.norm(others, axis=1) <= 0.02 * weights[:, 0]
     return own, np.where(is_alone, np.float32(0), np.einsum("ij,ij->i", Z, unit(others)))
 
 

@@ -503,3 +503,7 @@ IN_BYTES = (
 RESERVOIR = ("default_several_labels_grown", "default_dense_grown")
 CASES |= {f"{name}_reservoir": CASES[name]._replace(max_bytes=400_000) for name in RESERVOIR}
 CASES |= {f"{name}_bytes": CASES[name] for name in IN_BYTES}
+
+#: Cases whose answers are others since dense rows are seen in two views.
+IN_VIEWS = ("default_dense", "default_dense_grown", "default_paired")
+CASES |= {f"{name}_views": CASES[name]._replace(max_bytes=400_000) for name in IN_VIEWS}

@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 
 from locole import LocoleClassifier, load
 from locole.datasets import make_topics
+from locole.dense_rows import DenseRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
 from locole.samples import Rows, Samples
@@ -42,6 +43,32 @@ def by_hand(X, codes, new, asked):
                 if sizes > 0:
                     out[i, j] = max(out[i, j], row @ other / sizes)
     return out
+
+
+@pytest.mark.parametrize("n_features", [5, 16, 37])
+def test_dense_rows_in_bytes(n_features):
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(60, n_features)), rng.integers(0, 6, 60)
+    new, asked = rng.normal(size=(9, n_features)), np.tile(np.arange(8), (9, 1))
+    scorer = NearestScorer().fit(Samples(DenseRows(X[:40]), codes[:40], 7))
+    scorer.partial_fit(Samples(X[40:], codes[40:], 8))
+    assert scorer.rows_.dtype == np.int8
+    found = scorer.similarity_of(Rows(new), asked)
+    expected = by_hand(sp.csr_array(X), codes, sp.csr_array(new), asked)
+    np.testing.assert_allclose(found, expected, atol=0.01)
+    assert not found[:, 6:].any()  # labels without a row
+    own = scorer.similarity_of(Rows(X), codes[:, None])
+    np.testing.assert_array_equal(own, 1)  # in spite of rounding
+
+
+@pytest.mark.parametrize("scales", [None, np.ones(39, np.float32), np.full(40, np.nan, np.float32)])
+def test_dense_rows_of_a_file_are_checked(scales):
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    scorer = NearestScorer().fit(Samples(DenseRows(X), np.arange(40) % 4, 4))
+    scorer._check_learnt()
+    scorer.row_scales_ = scales
+    with pytest.raises(ModelFileError, match="nearest rows are not numbers"):
+        scorer._check_learnt()
 
 
 def one_of_a_kind(*, seed: int):

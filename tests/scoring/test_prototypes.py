@@ -88,9 +88,32 @@ def test_leaving_one_out_is_taking_the_mean_without_it():
         np.testing.assert_allclose(own[i], Z[i] @ whole / np.linalg.norm(whole), atol=1e-5)
 
 
-def test_zeros_stay_zeros():
-    scorer = PrototypeScorer().fit(Samples(X, CODES, 40))
+@pytest.mark.parametrize("views", [1, 2])
+def test_zeros_stay_zeros(views):
+    scorer = PrototypeScorer(ridge=0.3, views=views).fit(Samples(X, CODES, 40))
     assert not scorer.all_scores(Rows(np.zeros((2, 24)))).any()
+
+
+def test_cosines_of_two_views_are_means_of_those_of_either():
+    def cosines(**settings):
+        found = Whitening.fit(DenseRows(X), CODES, np.ones(600), n_jobs=None, **settings)
+        Z = found.points(NEW[:50])
+        return Z @ Z.T
+
+    both = cosines(ridge=0.3, n_views=2)
+    np.testing.assert_allclose(both, (cosines(ridge=None) + cosines(ridge=0.3)) / 2, atol=1e-5)
+    np.testing.assert_array_equal(cosines(ridge=None, n_views=2), cosines(ridge=None))
+
+
+@pytest.mark.parametrize(("ridge", "views"), [(None, 1), (0.3, 1), (0.3, 2)])
+def test_vectors_pulled_back_have_the_same_products(ridge, views):
+    found = Whitening.fit(
+        DenseRows(X), CODES, np.ones(600), ridge=ridge, n_views=views, n_jobs=None
+    )
+    vectors = np.random.default_rng(0).normal(size=(3, found.width))
+    row = unit(NEW[:1])[0].astype(np.float64)
+    products = found.pulled_back(row, vectors) @ (row - found.mean)
+    np.testing.assert_allclose(products, vectors @ found.points(NEW[:1])[0], rtol=1e-4, atol=1e-5)
 
 
 # --- descent ---
@@ -213,6 +236,17 @@ def test_rows_in_two_parts_are_nearly_rows_at_once():
     assert accuracy(part, NEW, NEW_CODES) > accuracy(once, NEW, NEW_CODES) - 0.1
 
 
+@pytest.mark.parametrize("n_rest", [20, 120])  # by themselves, and together with all others
+def test_rows_put_aside_are_learnt(n_rest):
+    every, known = Samples(X, CODES, 40), slice(0, 600 - n_rest)
+    scorer = PrototypeScorer(ridge=0.3).fit(Samples(X[known], CODES[known], 40))
+    before = loss(scorer, NEW, NEW_CODES)
+    scorer.learn_rest(every.take(np.arange(600 - n_rest, 600)), every)
+    np.testing.assert_allclose(scorer.counts_, 15)
+    assert scorer.vectors_.dtype == np.int8
+    assert loss(scorer, NEW, NEW_CODES) < before
+
+
 def test_a_label_with_one_row_does_not_recognise_itself():
     rng = np.random.default_rng(3)
     # Noise: whoever looks at training rows as new ones believes that every one of them is right.
@@ -234,7 +268,9 @@ def test_memory_is_checked_before(monkeypatch):
         PrototypeScorer().fit(Samples(X, CODES, 40))
 
 
-@pytest.mark.parametrize("parameters", [{"ridge": 0}, {"ridge": "some"}, {"epochs": -1}])
+@pytest.mark.parametrize(
+    "parameters", [{"ridge": 0}, {"ridge": "some"}, {"views": 3}, {"epochs": -1}]
+)
 def test_parameters(parameters):
     with pytest.raises(LocoleError, match=next(iter(parameters))):
         PrototypeScorer(**parameters).fit(Samples(X, CODES, 40))
