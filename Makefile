@@ -16,7 +16,7 @@ CLEAN := .venv-clean
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts check-dist demo dist docs plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts check-dist demo dist docs plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ bench-baselines: setup  ## the systems of locole.baselines side by side; saves b
 
 bench-dense: setup $(PEERS_STAMP)  ## dense rows against heads and neighbours; saves benchmarks/records/dense.json
 	$(BIN)/python benchmarks/bench_dense.py --data $(DATA) $(ARGS)
+
+bench-index: setup $(PEERS_STAMP)  ## best of many labels, exactly and by an index; saves benchmarks/records/index.json
+	$(BIN)/python benchmarks/bench_index.py $(ARGS)
 
 bench-solver: setup  ## scaling and memory of the elastic-net solver; saves benchmarks/records/solver.json
 	$(BIN)/python benchmarks/bench_solver.py
