@@ -57,6 +57,7 @@ class NearestScorer(LabelScorer):
         Training rows of unit length, label by label; of each label the last 2,048. Dense rows are in one
         byte for each number, to be multiplied by ``row_scales_``.
     row_scales_ : array of shape (n_rows,) or None
+        Of dense rows; None for sparse ones.
     starts_ : array of shape (n_classes + 1,)
         Where the rows of each label begin.
     scale_ : float
