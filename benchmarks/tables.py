@@ -229,7 +229,9 @@ def multilabel(record: dict[str, Any]) -> str:
 def multilabel_study(record: dict[str, Any]) -> str:
     """Several labels: variants of the default model on validation rows."""
     names = {"P@1": "P@1", "P@3": "P@3", "P@5": "P@5", "micro_f1": "micro F1"}
-    names["samples_f1"] = "F1 of rows"
+    names |= {"samples_f1": "F1 of rows", "macro_f1": "macro F1"}
+    names["macro_f1_own_thresholds"] = "macro F1, own thresholds"
+    names["micro_f1_own_thresholds"] = "micro F1, own thresholds"
     rows: list[list[str]] = []
     for data in dict.fromkeys(r["set"] for r in record["runs"]):
         rows.append([f"**{data}**"] + [""] * len(names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -156,7 +156,8 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         if sets is not None:
             codes, starts = sets.canonical(codes, known.size)
             if not more:
-                self.marginals_ = Marginals.guess(codes.size / sets.n_rows, known.size)
+                guess = Marginals.guess(codes.size / sets.n_rows, known.size)
+                self.marginals_ = guess.grown(known.size, sets.n_rows)
             return Samples(X, codes, known.size, weight, starts), known
         weight = self._times_class_weight(weight, y, more=more)
         if not more and known.size == y.size >= _MANY_ROWS:
@@ -263,6 +264,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         min_proba: float | Threshold | None = None,
         max_error: float | None = None,
         reject_label: Any = None,
+        average: Literal["samples", "micro", "macro"] = "samples",
     ) -> Any:
         """Most likely label of each row; its labels, if ``fit`` was given several for each row.
 
@@ -278,6 +280,9 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         reject_label : object
             What stands for an answer that is held back. The array has the type ``object`` if it is not
             of the labels' type.
+        average : {"samples", "micro", "macro"}
+            Of several labels, which F1 the thresholds are for: the mean of rows, that of all pairs of
+            row and label, or the mean of labels, for which every label has a threshold of its own.
 
         Returns
         -------
@@ -286,17 +291,19 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
             unless ``fit`` was given a dense one. Every row has at least one label; how many more is
             decided as `locole.calibration.Marginals` says.
         """
+        if average not in ("samples", "micro", "macro"):
+            raise LocoleError(f"average must be 'samples', 'micro' or 'macro', not {average!r}.")
         asked = min_proba is not None or max_error is not None
         least = self._least_proba(min_proba, max_error) if asked else None
         if self.multilabel_ is not None:
-            return self._predict_sets(X, least)
+            return self._predict_sets(X, least, average)
         if least is not None:
             labels, proba = self.predict_topk(X, k=1, proba=True)
             return with_rejected(labels[:, 0], proba[:, 0] >= least, reject_label)
         return self.predict_topk(X, k=1)[0][:, 0]
 
     @of_one_moment
-    def _predict_sets(self, X: Any, least: float | None) -> Any:
+    def _predict_sets(self, X: Any, least: float | None, average: str) -> Any:
         check_is_fitted(self)
         marginals, n_classes = self.marginals_, self.classes_.size
         assert marginals is not None
@@ -305,7 +312,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
             k = min(marginals.n_candidates_, n_classes)
             if least is None:
                 codes, scores = self._best(rows, k)
-                row, place = np.nonzero(marginals.chosen(scores))
+                row, place = np.nonzero(marginals.chosen(scores, codes, average=average))
             else:
                 codes, proba = self._best_proba(rows, k)
                 row, place = np.nonzero(proba >= least)
@@ -425,6 +432,8 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
             self.marginals_ is None
         ):
             raise ModelFileError("it does not say how many labels a row may have")
+        if self.marginals_ is not None and not self.marginals_.fits_labels(self.classes_.size):
+            raise ModelFileError("its probabilities are of other labels")
         if self.classes_.ndim != 1 or self.classes_.size < 2:
             raise ModelFileError("it has fewer than two labels")
         if getattr(self, "n_features_in_", 0) < 1:

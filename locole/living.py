@@ -193,7 +193,7 @@ class LivingLabels:
         if self.calibration_ is not None:
             self.calibration_ = self.calibration_.relabelled(change)
         if self.marginals_ is not None:
-            self.marginals_ = self.marginals_.for_labels(change.n_classes)
+            self.marginals_ = self.marginals_.relabelled(change)
 
     def _has_learnt(self, samples: Samples, *, sign: int = 1) -> None:
         """Count rows, and fit probabilities to the validation rows if the scorer has weighed these."""
@@ -201,6 +201,8 @@ class LivingLabels:
         if self.label_rows_ is not None:
             known = np.pad(self.label_rows_, (0, more.size - self.label_rows_.size))
             self.label_rows_ = known + more
+        if self.marginals_ is not None:
+            self.marginals_ = self.marginals_.grown(samples.n_classes, sign * samples.n_rows)
         found = self.scorer_.validation_scores()
         if self.calibration_ is not None:
             self.calibration_ = self.calibration_.grown(more)
@@ -211,14 +213,17 @@ class LivingLabels:
 
     def _fit_marginals(self, validated: ValidationScores) -> None:
         """Decide how many labels are answered, if rows have several and some were put aside."""
-        samples = validated.samples
+        samples, known = validated.samples, self.marginals_
+        weight = None if samples.weight is None else samples.weight[samples.owners]
         self.marginals_ = Marginals.fit(
             validated.scores,
             validated.right,
             samples.n_labels,
             n_classes=samples.n_classes,
             weight=samples.weight,
-        )
+            codes=validated.codes,
+            label_counts=np.bincount(samples.codes, weight, samples.n_classes),
+        ).grown(samples.n_classes, 0 if known is None else known.n_rows_)
 
     def _check_past(self) -> None:
         """Raise ModelFileError if a file gives the past of other labels."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from same import assert_same_bits
 from scipy.special import expit, logsumexp
 from sklearn.metrics import accuracy_score
@@ -14,6 +16,7 @@ from locole.baselines import Bonsai, Centroids, Parabel, PDSparse, PPDSparse
 from locole.calibration import Marginals
 from locole.embeddings import Kerdock, OneHot
 from locole.exceptions import LocoleError, ModelFileError
+from locole.label_past import Relabelling
 from locole.metrics import f1_score
 from locole.regressors import ElasticNetRegressor
 from locole.samples import Rows, Samples
@@ -385,10 +388,110 @@ def test_a_threshold_of_ones_own(model):
         few.predict_proba(TEST)
 
 
+def best_threshold(f1):
+    """The first of the thresholds tried that has the largest value."""
+    tried = np.linspace(0.01, 0.9, 90)
+    return tried[int(np.argmax([f1(threshold) for threshold in tried]))]
+
+
+def test_thresholds_for_each_average_of_the_f1():
+    """By brute force, with a mean curve for labels that have few rows."""
+    rng = np.random.default_rng(4)
+    p = -np.sort(-rng.random((300, 6)), axis=1)
+    scores, codes = np.log(p / (1 - p)), np.argsort(rng.random((300, 9)), axis=1)[:, :6]
+    right = rng.random((300, 6)) < p ** (1 + codes % 3)
+    weight = rng.integers(1, 3, 300)
+    missed = rng.random(300) < 0.2  # a label that is not among the best
+    counts = np.bincount(codes[right], np.broadcast_to(weight[:, None], p.shape)[right], 10)
+    counts[8] += weight[missed].sum()
+    made = Marginals.fit(
+        scores, right, right.sum(axis=1) + missed, n_classes=10, weight=weight,
+        codes=codes, label_counts=counts,
+    )  # fmt: skip
+    proba, each = made.proba(scores), np.broadcast_to(weight[:, None], p.shape)
+
+    def f1(threshold, label=None):
+        inside = (codes == label) if label is not None else np.ones(p.shape, dtype=bool)
+        taken = (proba >= threshold) & inside
+        wanted = counts[label] if label is not None else counts.sum()
+        return 2 * each[taken & right].sum() / (each[taken].sum() + wanted)
+
+    def macro(threshold):
+        return np.mean([f1(threshold, label) for label in range(9)])
+
+    assert made.thresholds_["micro"] == best_threshold(f1)
+    assert counts[9] == 0
+    assert made.thresholds_["macro"][9] == best_threshold(macro)
+    for label in (0, 5):
+        n = counts[label]
+        expected = best_threshold(lambda t, i=label, n=n: (n * f1(t, i) + 10 * macro(t)) / (n + 10))
+        assert made.thresholds_["macro"][label] == expected
+
+
+def test_answers_for_each_average_of_the_f1(model, tmp_path):
+    truth = indicator(TEST_SETS, 40)
+    found = {name: model.predict(TEST, average=name) for name in ("samples", "micro", "macro")}
+    assert_same_bits(found["samples"], model.predict(TEST))
+    for name, answers in found.items():
+        assert f1_score(truth, answers, average=name) > 0.7  # a quarter of the rows have no label
+    model.save(tmp_path / "model")
+    assert_same_bits(load(tmp_path / "model").predict(TEST, average="macro"), found["macro"])
+    with pytest.raises(LocoleError, match="'samples', 'micro' or 'macro'"):
+        model.predict(TEST, average="mean")
+
+
+def test_training_rows_of_labels_are_counted():
+    model = LocoleClassifier("kerdock", regressor="elastic_net")
+    model.fit(X[:300], [NAMES[some[some < 30]].tolist() for some in SETS[:300]])
+    model.partial_fit(X[300:400], [NAMES[some].tolist() for some in SETS[300:400]])
+    assert model.marginals_.n_rows_ == 400
+    both = [some[some < 30] for some in SETS[:300]] + SETS[300:400]
+    expected = np.bincount(np.concatenate(both), minlength=40)
+    codes = np.searchsorted(NAMES, model.classes_)
+    assert np.array_equal(model.label_rows_, expected[codes])
+    model.forget(X[300:400], [NAMES[some].tolist() for some in SETS[300:400]])
+    assert model.marginals_.n_rows_ == 300
+
+
+def test_thresholds_of_labels_that_change():
+    made = Marginals(
+        np.zeros(4), threshold=0.3, n_answers=2, n_candidates=4,
+        others={"macro": np.array([0.1, 0.2, 0.3, 0.4])}, n_rows=10,
+    )  # fmt: skip
+    change = Relabelling.of(4, merged={3: 0}, retired=[1])
+    fewer = made.relabelled(change)
+    assert fewer.thresholds_["macro"].tolist() == [0.1, 0.3]
+    assert (fewer.n_candidates_, fewer.n_rows_) == (2, 10)
+    assert fewer.fits_labels(2)
+    more = made.grown(6, 5)
+    assert more.thresholds_["macro"].tolist() == [0.1, 0.2, 0.3, 0.4, 0.25, 0.25]
+    assert more.n_rows_ == 15
+    assert not made.fits_labels(6)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None)
+def test_the_order_of_labels_changes_nothing(seed):
+    """Nor does a label that is named twice."""
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(30, 60))
+    lists = [rng.permutation(np.append(some, some[:1])).tolist() for some in SETS[:n_rows]]
+    sets = [some.tolist() for some in SETS[:n_rows]]
+    one, other = (
+        LocoleClassifier("kerdock", dim=64, regressor="elastic_net").fit(X[:n_rows], form)
+        for form in (sets, lists)
+    )
+    assert_same_bits(one.classes_, other.classes_)
+    assert_same_bits(one.predict_topk(TEST[:50], k=3), other.predict_topk(TEST[:50], k=3))
+    assert_same_bits(one.predict(TEST[:50]), other.predict(TEST[:50]))
+
+
 def test_damaged_marginals_are_refused():
     state = Marginals.guess(2.0, 40)._state()
     for name, value in [("coef", np.zeros(3)), ("threshold", 2.0), ("n_answers", 0),
-                        ("n_candidates", True), ("coef", np.full(4, np.nan))]:  # fmt: skip
+                        ("n_candidates", True), ("coef", np.full(4, np.nan)), ("n_rows", -1),
+                        ("micro", np.zeros(2)), ("macro", np.full(40, np.nan)),
+                        ("other", 1)]:  # fmt: skip
         with pytest.raises(ModelFileError, match="several labels are invalid"):
             Marginals._from_state({**state, name: value})
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from scipy.special import expit, logsumexp
 
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
+from locole.label_past import Relabelling
 
 __all__ = ["Marginals"]
 
@@ -20,6 +22,10 @@ _CANDIDATES, _TIMES_LABELS = 32, 4
 _RIDGE = 1e-4
 # Thresholds that are tried.
 _THRESHOLDS = np.linspace(0.01, 0.9, 90)
+
+# Rows of the mean label that each label's own curve of the F1 is averaged with.
+_PSEUDO_ROWS = 10
+_STATE = ("coef", "threshold", "n_answers", "n_candidates")
 
 Floats = NDArray[np.float64]
 
@@ -35,17 +41,29 @@ class Marginals:
     the best one: the threshold with the largest mean F1 of the validation rows. Without validation rows
     the answer has as many labels as training rows have on average.
 
+    Other thresholds are for other averages of the F1. For the macro average every label has its own: the
+    largest of ``(n_i F_i(t) + 10 F(t)) / (n_i + 10)`` with n_i validation rows of the label, F_i(t) its
+    F1 and F(t) the mean of all labels, which decides for labels with few rows.
+
     Parameters
     ----------
     coef, threshold, n_answers, n_candidates : array, float, int and int
         What the attributes of these names become; `fit` finds them.
+    others : dict of str to array, optional
+        Thresholds for other averages of the F1.
+    n_rows : int
+        Training rows.
 
     Attributes
     ----------
     coef_ : array of shape (4,), or of none
         a, b, c and d.
     threshold_ : float
-        Probability from which on a label is part of the answer.
+        Probability from which on a label is part of the answer, for the largest mean F1 of rows.
+    thresholds_ : dict of str to array
+        By average: ``"samples"`` and ``"micro"`` one number, ``"macro"`` one for each label.
+    n_rows_ : int
+        Training rows; 0 in models that did not count them.
     n_answers_ : int
         Labels of an answer, if there is no threshold.
     n_candidates_ : int
@@ -63,10 +81,24 @@ class Marginals:
     """
 
     def __init__(
-        self, coef: Floats, *, threshold: float, n_answers: int, n_candidates: int
+        self,
+        coef: Floats,
+        *,
+        threshold: float,
+        n_answers: int,
+        n_candidates: int,
+        others: dict[str, Floats] | None = None,
+        n_rows: int = 0,
     ) -> None:
-        self.coef_, self.threshold_ = coef, threshold
+        self.coef_ = coef
+        self.thresholds_ = {"samples": np.array([threshold]), **(others or {})}
         self.n_answers_, self.n_candidates_ = n_answers, n_candidates
+        self.n_rows_ = n_rows
+
+    @property
+    def threshold_(self) -> float:
+        """Probability from which labels are answered, for the largest mean F1 of rows."""
+        return float(self.thresholds_["samples"][0])
 
     @classmethod
     def fit(
@@ -77,6 +109,8 @@ class Marginals:
         *,
         n_classes: int,
         weight: NDArray | None = None,
+        codes: NDArray[np.int64] | None = None,
+        label_counts: NDArray | None = None,
     ) -> Self:
         """Fit to validation rows.
 
@@ -92,6 +126,10 @@ class Marginals:
             Number of labels.
         weight : array of shape (rows,), optional
             How much each row counts.
+        codes : array of shape (rows, k), optional
+            The best labels, for thresholds of other averages of the F1.
+        label_counts : array of shape (n_classes,), optional
+            Weight of the validation rows of each label, which goes with ``codes``.
         """
         made = cls.guess(float(counts.mean()), n_classes)
         k = made.n_candidates_
@@ -100,7 +138,28 @@ class Marginals:
         made.coef_ = _fit_logistic(_inputs(scores), right, np.isfinite(scores), weight)
         p = made.proba(scores)
         f1 = [weight @ _f1(p >= threshold, right, counts) for threshold in _THRESHOLDS]
-        made.threshold_ = float(_THRESHOLDS[int(np.argmax(f1))])
+        made.thresholds_["samples"] = _THRESHOLDS[[int(np.argmax(f1))]]
+        if codes is not None and label_counts is not None:
+            found = _Answers(codes[:, :k], p, right, np.broadcast_to(weight[:, None], p.shape))
+            made.thresholds_ |= found.thresholds(label_counts)
+        return made
+
+    def grown(self, n_classes: int, n_rows: int) -> Self:
+        """The same for a model that has learnt more rows, or forgotten some.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of labels; new ones take the threshold that most have.
+        n_rows : int
+            Rows more; negative for rows that are forgotten.
+        """
+        made, macro = copy.copy(self), self.thresholds_.get("macro")
+        made.n_rows_ = max(self.n_rows_ + n_rows, 0)
+        if macro is not None:
+            more = (0, n_classes - macro.size)
+            grown = np.pad(macro, more, constant_values=np.median(macro))
+            made.thresholds_ = {**self.thresholds_, "macro": grown}
         return made
 
     @classmethod
@@ -118,21 +177,20 @@ class Marginals:
         n_answers = min(max(1, round(n_labels)), n_classes)
         return cls(np.empty(0), threshold=0.0, n_answers=n_answers, n_candidates=n_candidates)
 
-    def for_labels(self, n_classes: int) -> Marginals:
-        """The same for a model with so many labels.
+    def relabelled(self, change: Relabelling) -> Self:
+        """The same with other codes of labels.
 
         Parameters
         ----------
-        n_classes : int
-            Number of labels.
+        change : Relabelling
+            The new codes.
         """
-        n_answers, n_candidates = (
-            min(self.n_answers_, n_classes),
-            min(self.n_candidates_, n_classes),
-        )
-        return Marginals(
-            self.coef_, threshold=self.threshold_, n_answers=n_answers, n_candidates=n_candidates
-        )
+        made, macro = copy.copy(self), self.thresholds_.get("macro")
+        made.n_answers_ = min(self.n_answers_, change.n_classes)
+        made.n_candidates_ = min(self.n_candidates_, change.n_classes)
+        if macro is not None:
+            made.thresholds_ = {**self.thresholds_, "macro": macro[change.kept]}
+        return made
 
     def proba(self, scores: NDArray) -> Floats:
         """Probabilities of a row's best labels, whose scores fall; shape as ``scores``.
@@ -147,34 +205,48 @@ class Marginals:
         best = np.asarray(scores, dtype=np.float64)
         return np.where(np.isfinite(best), expit(_inputs(best, self.n_candidates_) @ self.coef_), 0)
 
-    def chosen(self, scores: NDArray) -> NDArray[np.bool_]:
+    def chosen(
+        self, scores: NDArray, codes: NDArray[np.int64] | None = None, *, average: str = "samples"
+    ) -> NDArray[np.bool_]:
         """Which of a row's best labels are answered, shape as ``scores``: at least the first.
 
         Parameters
         ----------
         scores : array of shape (rows, k)
             Best scores of each row, falling.
+        codes : array of shape (rows, k), optional
+            Their labels; needed where each has a threshold of its own.
+        average : {"samples", "micro", "macro"}
+            Which F1 the thresholds are for.
         """
         if not self.coef_.size:
             return np.broadcast_to(np.arange(scores.shape[1]) < self.n_answers_, scores.shape)
-        taken = self.proba(scores) >= self.threshold_
+        threshold = self.thresholds_.get(average, self.thresholds_["samples"])
+        taken = self.proba(scores) >= (threshold[codes] if threshold.size > 1 else threshold[0])
         taken[:, 0] = True
         return taken
 
     def _state(self) -> dict[str, Any]:
+        none = np.empty(0)
         return {
             "coef": self.coef_,
             "threshold": self.threshold_,
             "n_answers": self.n_answers_,
             "n_candidates": self.n_candidates_,
+            "micro": self.thresholds_.get("micro", none),
+            "macro": self.thresholds_.get("macro", none),
+            "n_rows": self.n_rows_,
         }
 
     @classmethod
     def _from_state(cls, values: dict[str, Any]) -> Self:
+        # Models of earlier versions have the first four.
+        values = {"micro": np.empty(0), "macro": np.empty(0), "n_rows": 0} | values
         coef, threshold = values["coef"], values["threshold"]
-        counts = values["n_answers"], values["n_candidates"]
+        counts, n_rows = (values["n_answers"], values["n_candidates"]), values["n_rows"]
+        others = {name: values[name] for name in ("micro", "macro")}
         fits = (
-            set(values) == {"coef", "threshold", "n_answers", "n_candidates"}
+            set(values) == {*_STATE, *others, "n_rows"}
             and isinstance(coef, np.ndarray)
             and coef.dtype == np.float64
             and coef.shape in ((0,), (4,))
@@ -182,10 +254,67 @@ class Marginals:
             and isinstance(threshold, float)
             and 0 <= threshold <= 1
             and all(type(count) is int and 1 <= count < 2**40 for count in counts)
+            and all(_are_thresholds(array) for array in others.values())
+            and others["micro"].size <= 1
+            and type(n_rows) is int
+            and 0 <= n_rows < 2**40
         )
         if not fits:
             raise ModelFileError("its probabilities of several labels are invalid")
-        return cls(coef, threshold=threshold, n_answers=counts[0], n_candidates=counts[1])
+        return cls(
+            coef,
+            threshold=threshold,
+            n_answers=counts[0],
+            n_candidates=counts[1],
+            others={name: array for name, array in others.items() if array.size},
+            n_rows=n_rows,
+        )
+
+    def fits_labels(self, n_classes: int) -> bool:
+        """Whether what it knows of each label is known of so many labels.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of labels.
+        """
+        macro = self.thresholds_.get("macro")
+        return macro is None or macro.size == n_classes
+
+
+class _Answers(NamedTuple):
+    """The best labels of validation rows, all of one shape."""
+
+    codes: NDArray[np.int64]
+    proba: Floats
+    right: NDArray[np.bool_]
+    weight: NDArray
+
+    def thresholds(self, label_counts: NDArray) -> dict[str, Floats]:
+        """For the micro and the macro average of the F1."""
+        known = np.flatnonzero(label_counts > 0)
+        place = np.full(label_counts.size, known.size)
+        place[known] = np.arange(known.size)
+        places, wanted = place[self.codes], label_counts[known]
+        micro, curves = [], np.empty((_THRESHOLDS.size, known.size))
+        for i, threshold in enumerate(_THRESHOLDS):
+            taken = self.proba >= threshold
+            answered, hits = (
+                np.bincount(places[some], self.weight[some], known.size + 1)
+                for some in (taken, taken & self.right)
+            )
+            micro.append(2 * hits.sum() / (answered.sum() + wanted.sum()))
+            curves[i] = 2 * hits[:-1] / (answered[:-1] + wanted)
+        mean = curves.mean(axis=1) if known.size else np.zeros(_THRESHOLDS.size)
+        macro = np.full(label_counts.size, _THRESHOLDS[mean.argmax()])
+        shrunk = (wanted * curves + _PSEUDO_ROWS * mean[:, None]) / (wanted + _PSEUDO_ROWS)
+        macro[known] = _THRESHOLDS[shrunk.argmax(axis=0)]
+        return {"micro": _THRESHOLDS[[int(np.argmax(micro))]], "macro": macro}
+
+
+def _are_thresholds(array: Any) -> bool:
+    is_flat = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1
+    return is_flat and bool(((array >= 0) & (array <= 1)).all())
 
 
 def _inputs(scores: Floats, n_candidates: int | None = None) -> Floats:

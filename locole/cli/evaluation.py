@@ -136,11 +136,22 @@ def _measure_several(predictions: Predictions, model: Any) -> dict[str, Any]:
         "unseen_rows": sum(bool(own) and known.isdisjoint(own) for own in true),
         "k": k,
     }
-    figures |= metrics.ranking_report(true, best, k=sorted({n for n in (1, 3, 5, k) if n <= k}))
+    depths = sorted({n for n in (1, 3, 5, k) if n <= k})
+    propensities = _propensities(model)
+    figures |= metrics.ranking_report(true, best, k=depths, propensities=propensities)
     for average in ("micro", "macro", "samples"):
         figures[f"{average}_f1"] = metrics.f1_score(true, sets, average=average)
     figures["seconds"], figures["rows_per_s"] = seconds, len(true) / max(seconds, 1e-9)
     return figures
+
+
+def _propensities(model: Any) -> metrics.Propensities | None:
+    """How probable it is that labels are noted, if the model has counted their training rows."""
+    model = getattr(model, "classifier_", model)
+    counts, known = (getattr(model, name, None) for name in ("label_rows_", "marginals_"))
+    if counts is None or known is None or not known.n_rows_:
+        return None
+    return metrics.Propensities.of_counts(model.classes_, counts, known.n_rows_)
 
 
 def summary(figures: dict[str, Any]) -> str:

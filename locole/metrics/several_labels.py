@@ -9,7 +9,7 @@ an indicator are the numbers of its columns. Memory is that of the labels and an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -193,11 +193,45 @@ class Propensities:
 
     def __init__(self, Y_train: Any, *, A: float = 0.55, B: float = 1.5) -> None:
         sets = _sets("Y_train", Y_train)
-        self.labels = sets.labels
         counts = np.bincount(_pairs(sets, sets.labels.size)[1], minlength=sets.labels.size)
-        self._factor = max(np.log(sets.n_rows) - 1, 0) * (B + 1) ** A
+        self._set(sets.labels, counts, sets.n_rows, A, B)
+
+    def _set(self, labels: NDArray, counts: NDArray, n_rows: int, A: float, B: float) -> None:
+        self.labels = labels
+        self._factor = max(np.log(n_rows) - 1, 0) * (B + 1) ** A
         self._A, self._B = A, B
         self.values = self._from_counts(counts)
+
+    @classmethod
+    def of_counts(
+        cls, labels: ArrayLike, counts: ArrayLike, n_rows: int, *, A: float = 0.55, B: float = 1.5
+    ) -> Self:
+        """Propensities of labels whose training rows have been counted.
+
+        Parameters
+        ----------
+        labels : array of shape (n_labels,)
+            Sorted and different.
+        counts : array of shape (n_labels,)
+            Training rows of each.
+        n_rows : int
+            All training rows.
+        A, B : float
+            As above.
+
+        Returns
+        -------
+        Propensities
+            As if made of the labels of the rows.
+
+        Examples
+        --------
+        >>> Propensities.of_counts(["a", "b", "c"], [3, 1, 1], 4).of(["a", "c", "z"]).round(3)
+        array([0.782, 0.721, 0.662])
+        """
+        made = cls.__new__(cls)
+        made._set(np.asarray(labels), np.asarray(counts), n_rows, A, B)
+        return made
 
     def of(self, labels: ArrayLike) -> Floats:
         """Propensities of these labels; one that was never seen has a count of 0.

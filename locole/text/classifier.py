@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -178,6 +178,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         min_proba: float | Threshold | None = None,
         max_error: float | None = None,
         reject_label: Any = None,
+        average: Literal["samples", "micro", "macro"] = "samples",
     ) -> Any:
         """Most likely label of each text; an indicator of its labels if `fit` was given several.
 
@@ -194,6 +195,8 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             Instead, the largest share of wrong answers among those that are given.
         reject_label : object
             What stands for an answer that is held back.
+        average : {"samples", "micro", "macro"}
+            Of several labels, which F1 the thresholds are for.
 
         Returns
         -------
@@ -207,7 +210,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             return np.concatenate(parts)
         if getattr(self.classifier_, "multilabel_", None) is None:
             return self.predict_topk(texts, k=1)[0][:, 0]
-        parts = [self.classifier_.predict(X) for X in self._rows(texts)]
+        parts = [self.classifier_.predict(X, average=average) for X in self._rows(texts)]
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
 
     @of_one_moment

@@ -11,9 +11,9 @@ from samples import ANIMALS, svm_lines, tagged_rows
 
 import locole
 from locole.datasets import load_texts
-from locole.metrics import f1_score, precision_at_k
+from locole.metrics import Propensities, f1_score, precision_at_k, ps_precision_at_k
 
-TEST = tagged_rows(60, 5)
+TRAIN, TEST = tagged_rows(300, 4), tagged_rows(60, 5)
 
 
 def write(folder, name, content):
@@ -33,7 +33,7 @@ def numbers(rows, *, zero_based):
 def tagged(tmp_path_factory):
     """Folder with a model of texts, learnt from lines like ``cat|dog<TAB>text``."""
     folder = tmp_path_factory.mktemp("tagged")
-    for name, rows in {"train": tagged_rows(300, 4), "test": TEST}.items():
+    for name, rows in {"train": TRAIN, "test": TEST}.items():
         lines = [("|".join(labels), text) for labels, text in rows]
         write(folder, f"{name}.tsv", "".join(f"{labels}\t{text}\n" for labels, text in lines))
         table = "".join(f'{labels},"{text}"\n' for labels, text in lines)
@@ -63,6 +63,9 @@ def test_figures_are_those_of_the_library(run):
     assert found["rows"] == 60
     assert found["P@3"] == precision_at_k(sets, best, k=3)
     assert found["micro_f1"] == pytest.approx(f1_score(sets, names))
+    propensities = Propensities([labels for labels, _ in TRAIN])
+    assert found["PSP@3"] == pytest.approx(ps_precision_at_k(sets, best, propensities, k=3))
+    assert "PSnDCG@5" in found
     assert found["P@1"] > 0.9
 
 
