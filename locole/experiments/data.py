@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from locole import datasets
 from locole.exceptions import LocoleError
@@ -40,22 +39,28 @@ _PUBLISHED: dict[str, Callable[..., datasets.Dataset]] = {
 }
 _PACKERS = ("", ".xz", ".gz", ".bz2")
 _NUMBERS, _TEXTS = (".svm", ".libsvm"), (".tsv", ".csv", ".jsonl", ".parquet")
+# Numbers with several labels for each row.
+_XMC = (".xmc",)
+_SUFFIXES = (*_NUMBERS, *_XMC, *_TEXTS)
 
 #: Options that every set has: rows that are taken at most, and a tenth of the training rows in place
 #: of the test part.
 _COMMON = ("max_rows", "max_test_rows", "part")
 _VALIDATION = 0.1
 # Options of sets that are tables of texts.
-_COLUMNS = ("text", "label", "delimiter", "encoding")
+_COLUMNS = ("text", "label", "delimiter", "encoding", "label_separator")
 
 
 class TrainTest(NamedTuple):
-    """Training and test rows with their labels."""
+    """Training and test rows with their labels.
+
+    Rows with several labels have indicators (CSR), with a column for each label of the training rows.
+    """
 
     X_train: sp.csr_matrix
-    y_train: NDArray
+    y_train: Any
     X_test: sp.csr_matrix
-    y_test: NDArray
+    y_test: Any
 
 
 # Which sets ------------------------------------------------------------------------------------
@@ -114,7 +119,7 @@ def _sets_in(folder: str | Path | None) -> tuple[list[str], list[str]]:
 
 
 def _parts(folder: Path) -> list[str]:
-    return [part for part in ("train", "test") if _find(folder, part, (*_NUMBERS, *_TEXTS))]
+    return [part for part in ("train", "test") if _find(folder, part, _SUFFIXES)]
 
 
 def _other(parts: list[str]) -> str:
@@ -134,8 +139,9 @@ def has_texts(name: str, folder: str | Path | None) -> bool:
     """Whether a set in the folder consists of tables of texts, whose columns may have any name."""
     if folder is None or name in PAPER:
         return False
-    found = [_find(Path(folder) / name, "train", suffixes) for suffixes in (_NUMBERS, _TEXTS)]
-    return found[0] is None and found[1] is not None
+    kinds = ((*_NUMBERS, *_XMC), _TEXTS)
+    numbers, texts = (_find(Path(folder) / name, "train", suffixes) for suffixes in kinds)
+    return numbers is None and texts is not None
 
 
 def where_missing(name: str, folder: str | Path | None) -> str | None:
@@ -169,11 +175,11 @@ def load_set(name: str, options: Mapping[str, Any], folder: str | Path | None) -
     ----------
     name : str
         "city_names", "topics" (generated), one of the paper's, or a folder's with a training and a
-        test file, LIBSVM or texts.
+        test file, LIBSVM, XMC or texts.
     options : dict
         ``max_rows`` and ``max_test_rows``, drawn at random but always the same; ``part="validation"``
         tests on a tenth of the training rows; further ones are those of the loader, for tables of texts
-        ``text``, ``label``, ``delimiter`` and ``encoding``.
+        ``text``, ``label``, ``delimiter``, ``encoding`` and ``label_separator``.
     folder : str or path, optional
         Where files are.
 
@@ -212,8 +218,8 @@ def _of(data: datasets.Dataset) -> TrainTest:
 
 
 def _from_files(folder: Path, columns: Mapping[str, Any]) -> TrainTest:
-    """LIBSVM files if there are, or else texts."""
-    for suffixes, load in ((_NUMBERS, _from_numbers), (_TEXTS, _from_texts)):
+    """LIBSVM files if there are, or else XMC files, or texts."""
+    for suffixes, load in ((_NUMBERS, _from_numbers), (_XMC, _from_xmc), (_TEXTS, _from_texts)):
         paths = [_find(folder, part, suffixes) for part in ("train", "test")]
         if all(paths):
             return load([str(path) for path in paths], **columns)
@@ -232,6 +238,39 @@ def _from_numbers(paths: list[str]) -> TrainTest:
     return TrainTest(X, y, X_test, y_test)
 
 
+def _from_xmc(paths: list[str]) -> TrainTest:
+    (X, Y), (X_test, Y_test) = (datasets.load_xmc(path) for path in paths)
+    if Y.shape[1] != Y_test.shape[1] or X.shape[1] != X_test.shape[1]:
+        raise LocoleError(
+            f"{paths[0]} and {paths[1]} have different numbers of features or labels."
+        )
+    return _of_known_labels(X, Y, X_test, Y_test)
+
+
+def _of_known_labels(X: Any, Y: Any, X_test: Any, Y_test: Any) -> TrainTest:
+    """Labels of the training rows, and the test rows that have one of them."""
+    known = np.flatnonzero(Y.getnnz(axis=0))
+    Y, Y_test = sp.csr_matrix(Y[:, known]), sp.csr_matrix(Y_test[:, known])
+    kept = np.flatnonzero(Y_test.getnnz(axis=1))
+    return TrainTest(X, Y, X_test[kept], Y_test[kept])
+
+
+def _indicators(*parts: Sequence[Sequence[str]]) -> list[sp.csr_matrix]:
+    """Labels of each part as ones in a column for each label of any."""
+    names = sorted({label for sets in parts for own in sets for label in own})
+    number = {name: i for i, name in enumerate(names)}
+    made = []
+    for sets in parts:
+        owners = np.repeat(np.arange(len(sets)), [len(own) for own in sets])
+        codes = [number[label] for own in sets for label in own]
+        shape = (len(sets), len(names))
+        Y = sp.csr_matrix((np.ones(len(codes)), (owners, codes)), shape=shape)
+        Y.sum_duplicates()
+        Y.data[:] = 1
+        made.append(Y)
+    return made
+
+
 def _from_texts(paths: list[str], **columns: Any) -> TrainTest:
     from locole.text import TextFeatures
 
@@ -239,7 +278,11 @@ def _from_texts(paths: list[str], **columns: Any) -> TrainTest:
     assert y is not None
     assert y_test is not None
     features = TextFeatures()
-    return TrainTest(features.fit_transform(texts), y, features.transform(others), y_test)
+    X, X_test = features.fit_transform(texts), features.transform(others)
+    if isinstance(y, list):
+        Y, Y_test = _indicators(y, y_test)
+        return _of_known_labels(X, Y, X_test, Y_test)
+    return TrainTest(X, y, X_test, y_test)
 
 
 def _taken(rows: TrainTest, options: Mapping[str, Any]) -> TrainTest:
@@ -247,8 +290,8 @@ def _taken(rows: TrainTest, options: Mapping[str, Any]) -> TrainTest:
     X, y, X_test, y_test = rows
     part = options.get("part", "test")
     if part == "validation":
-        order = np.random.default_rng(0).permutation(len(y))
-        cut = max(1, round(_VALIDATION * len(y)))
+        order = np.random.default_rng(0).permutation(X.shape[0])
+        cut = max(1, round(_VALIDATION * order.size))
         test, train = np.sort(order[:cut]), np.sort(order[cut:])
         X_test, y_test = X[test], y[test]
         X, y = X[train], y[train]
@@ -259,10 +302,10 @@ def _taken(rows: TrainTest, options: Mapping[str, Any]) -> TrainTest:
     return TrainTest(X, y, X_test, y_test)
 
 
-def _some(X: sp.csr_matrix, y: NDArray, limit: int | None) -> tuple[sp.csr_matrix, NDArray]:
-    if limit is None or limit >= len(y):
+def _some(X: sp.csr_matrix, y: Any, limit: int | None) -> tuple[sp.csr_matrix, Any]:
+    if limit is None or limit >= X.shape[0]:
         return X, y
-    kept = np.sort(np.random.default_rng(0).permutation(len(y))[:limit])
+    kept = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:limit])
     return X[kept], y[kept]
 
 
@@ -271,17 +314,31 @@ def _some(X: sp.csr_matrix, y: NDArray, limit: int | None) -> tuple[sp.csr_matri
 
 def keep(rows: TrainTest, folder: Path) -> None:
     """Write rows as plain arrays, which a run reads in no time; labels become numbers."""
-    labels, codes = np.unique(np.concatenate([rows.y_train, rows.y_test]), return_inverse=True)
-    if labels.size < 2:
+    y_train, y_test, n_labels = _numbered(rows)
+    if n_labels < 2:
         raise LocoleError("the data has only one label.")
     folder.mkdir()
+    for part, X, y in (("train", rows.X_train, y_train), ("test", rows.X_test, y_test)):
+        arrays = _arrays(X, f"{part}_")
+        arrays |= _arrays(y, f"{part}_y_") if sp.issparse(y) else {f"{part}_y": y}
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", np.asarray(array), allow_pickle=False)
+
+
+def _numbered(rows: TrainTest) -> tuple[Any, Any, int]:
+    """Labels as numbers, or as the indicators they are, and how many there are."""
+    if sp.issparse(rows.y_train):
+        return rows.y_train, rows.y_test, rows.y_train.shape[1]
+    labels, codes = np.unique(np.concatenate([rows.y_train, rows.y_test]), return_inverse=True)
     n = len(rows.y_train)
-    for part, X, y in (("train", rows.X_train, codes[:n]), ("test", rows.X_test, codes[n:])):
-        X = sp.csr_matrix(X)
-        X.sum_duplicates()
-        arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
-        for name, array in {**arrays, "y": y}.items():
-            np.save(folder / f"{part}_{name}.npy", np.asarray(array), allow_pickle=False)
+    return codes[:n], codes[n:], labels.size
+
+
+def _arrays(X: Any, begin: str) -> dict[str, Any]:
+    X = sp.csr_matrix(X)
+    X.sum_duplicates()
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    return {begin + name: array for name, array in parts.items()}
 
 
 def open_kept(folder: str | Path) -> TrainTest:
@@ -295,4 +352,8 @@ def open_kept(folder: str | Path) -> TrainTest:
         parts = (array(f"{part}_{name}") for name in ("data", "indices", "indptr"))
         return sp.csr_matrix(tuple(parts), shape=shape)
 
-    return TrainTest(matrix("train"), array("train_y"), matrix("test"), array("test_y"))
+    has_several = (Path(folder) / "train_y_shape.npy").exists()
+    y_train, y_test = (
+        matrix(f"{part}_y") if has_several else array(f"{part}_y") for part in ("train", "test")
+    )
+    return TrainTest(matrix("train"), y_train, matrix("test"), y_test)

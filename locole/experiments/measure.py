@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from locole.exceptions import ModelFileError
@@ -21,15 +22,24 @@ from locole.experiments.machine import (
 )
 from locole.experiments.methods import make_estimator
 from locole.experiments.runs import Run
-from locole.metrics import accuracy, per_label_report, precision_recall, top_k_accuracy
+from locole.metrics import (
+    Propensities,
+    accuracy,
+    per_label_report,
+    precision_recall,
+    ranking_report,
+    top_k_accuracy,
+)
 
-__all__ = ["measure", "scores"]
+__all__ = ["measure", "scores", "several_scores"]
 
 _K = 5
 # Rows of the first fit, which compiles or loads kernels and is forgotten: enough for the iterative
 # solver, and for more labels than one-hot vectors are taken for.
 _WARM_UP_ROWS = 2000
 _DIGITS = 6
+# Names of figures of several labels in records, and in reports of metrics.
+_SEVERAL = {"precision": "P", "recall": "R", "ndcg": "nDCG", "psp": "PSP"}
 
 
 def measure(
@@ -78,7 +88,7 @@ def measure(
     return {
         "status": "done",
         "outputs": None if embedding is None else int(embedding.real_dim),
-        **scores(rows.y_test, best),
+        **_scores(rows, best),
         "coherence": _coherence(embedding, coherence),
         "fit_wall_s": fitting.wall_s,
         "fit_cpu_s": fitting.cpu_s if all_here else None,
@@ -91,6 +101,30 @@ def measure(
         "features": rows.X_train.shape[1],
         "labels": len(estimator.classes_),
     }
+
+
+def _scores(rows: TrainTest, best: NDArray) -> dict[str, float]:
+    if not sp.issparse(rows.y_test):
+        return scores(rows.y_test, best)
+    return several_scores(rows.y_test, best, rows.y_train)
+
+
+def several_scores(Y: Any, best: NDArray, Y_train: Any) -> dict[str, float]:
+    """The same for rows with several labels; ``accuracy`` is that of the first label, P@1.
+
+    Examples
+    --------
+    >>> Y = sp.csr_matrix([[1, 1, 0], [0, 0, 1]])
+    >>> found = several_scores(Y, np.array([[1, 0, 2], [0, 2, 1]]), Y)
+    >>> found["accuracy"], found["precision_at_3"], found["recall_at_3"]
+    (0.5, 0.5, 1.0)
+    """
+    depths = [k for k in (1, 3, 5) if k <= best.shape[1]]
+    report = ranking_report(Y, best, k=depths, propensities=Propensities(Y_train))
+    found = {"accuracy": report["P@1"]}
+    for name, short in _SEVERAL.items():
+        found |= {f"{name}_at_{k}": report[f"{short}@{k}"] for k in depths}
+    return {name: round(value, _DIGITS) for name, value in found.items()}
 
 
 def scores(y: NDArray, best: NDArray) -> dict[str, float]:

@@ -15,7 +15,7 @@ try:
 except ImportError:  # not on Windows, where two writers of one file are on their own
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["IDENTITY", "KEYS", "Store", "identity", "is_done", "latest", "read"]
+__all__ = ["IDENTITY", "KEYS", "SEVERAL", "Store", "identity", "is_done", "latest", "read"]
 
 Record = dict[str, Any]
 
@@ -32,6 +32,10 @@ IDENTITY = (
     "quick",
     "engine",
 )
+#: Figures of rows with several labels.
+SEVERAL = tuple(
+    f"{name}_at_{k}" for name in ("precision", "recall", "ndcg", "psp") for k in (1, 3, 5)
+)
 _OUTCOME = (
     "status",
     "outputs",
@@ -42,6 +46,7 @@ _OUTCOME = (
     "macro_f1",
     "micro_precision",
     "micro_recall",
+    *SEVERAL,
     "coherence",
     "fit_wall_s",
     "fit_cpu_s",
@@ -173,7 +178,9 @@ class Store:
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record as a line of its own."""
         whole = {key: record.get(key) for key in KEYS}
-        line = json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
+        # Figures of several labels are not written where there is one.
+        said = {k: value for k, value in whole.items() if k not in SEVERAL or value is not None}
+        line = json.dumps(said, ensure_ascii=False, allow_nan=False) + "\n"
         raw = line.encode()
         while raw:
             raw = raw[os.write(self._file, raw) :]

@@ -19,6 +19,8 @@ from locole.experiments.data import (
     version_of,
     where_missing,
 )
+from locole.experiments.measure import measure
+from locole.experiments.runs import Run
 
 SMALL = {"n_samples": 200, "n_features": 100, "n_classes": 20}
 
@@ -162,3 +164,48 @@ def test_kept_rows_come_back(tmp_path):
     assert rows.y_test.tolist() == [2]  # never learnt, so always a mistake
     with pytest.raises(LocoleError, match="one label"):
         keep(TrainTest(X, y[[0, 0]], X[:1], y[:1]), tmp_path / "other")
+
+
+SETS = [(0, 1), (2,), (1, 2), (0, 2), (1,)] * 3
+
+
+@pytest.fixture
+def several(tmp_path):
+    """The same labels as lists in a table and in the format of XMC; the last test row has a new label."""
+    for part, sets in {"train": SETS, "test": [*SETS[:4], (7,)]}.items():
+        for name in ("words", "numbers"):
+            (tmp_path / name).mkdir(exist_ok=True)
+        lines = [f"{'|'.join(map(str, own))}\t{' '.join(f'word{i}' for i in own)}" for own in sets]
+        (tmp_path / "words" / f"{part}.tsv").write_text("\n".join(lines) + "\n")
+        rows = [f"{','.join(map(str, own))} {' '.join(f'{i}:1' for i in own)}" for own in sets]
+        head = f"{len(sets)} 8 8"
+        (tmp_path / "numbers" / f"{part}.xmc").write_text("\n".join([head, *rows]) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "options"), [("words", {"label_separator": "|"}), ("numbers", {})])
+def test_several_labels(several, tmp_path, name, options):
+    rows = load_set(name, options, several)
+    expected = np.zeros((15, 3))
+    for row, own in zip(expected, SETS, strict=True):
+        row[list(own)] = 1
+    np.testing.assert_array_equal(rows.y_train.toarray(), expected)
+    np.testing.assert_array_equal(rows.y_test.toarray(), expected[:4])
+    assert rows.X_test.shape[0] == 4
+    fewer = load_set(name, {**options, "max_rows": 9, "part": "validation"}, several)
+    assert fewer.y_train.shape == (9, 3)
+    assert fewer.X_test.shape[0] == fewer.y_test.shape[0] == 2
+    keep(rows, tmp_path / "kept")
+    for kept, given in zip(open_kept(tmp_path / "kept"), rows, strict=True):
+        assert (kept != sp.csr_matrix(given)).nnz == 0
+
+
+def test_runs_with_several_labels(several):
+    rows = load_set("numbers", {}, several)
+    found = measure(Run("mine", "numbers", "centroids"), rows, threads=1)
+    assert found["accuracy"] == found["precision_at_1"] == 1
+    assert found["recall_at_3"] == found["psp_at_1"] == 1
+    assert found["precision_at_3"] == pytest.approx(7 / 12, abs=1e-6)
+    assert "precision_at_5" not in found  # there are three labels
+    with pytest.raises(LocoleError, match="AnnexML does not learn"):
+        measure(Run("mine", "numbers", "annexml"), rows, threads=1)

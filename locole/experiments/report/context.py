@@ -18,12 +18,12 @@ SHIPPED = ("table2", "figure1", "figure3", "equal_outputs", "table3", "dimension
 
 
 def other(found: Sequence[Entry]) -> Section | None:
-    """Experiments of the user's own, as tables like the second."""
+    """Experiments of the user's own, as tables like the second, or of several labels."""
     own = [name for name in dict.fromkeys(e.experiment for e in found) if name not in SHIPPED]
     blocks, rows = [], []
     for experiment in own:
         for name, some in by_set(groups(pool(found, experiment))).items():
-            table = results.table2(name, some)
+            table = results.plain_table(name, some)
             blocks.append(Block(experiment, [sentences.about_best(name, some)], [], [table]))
             rows += some
     if not blocks:

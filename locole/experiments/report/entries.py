@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from locole.experiments.records import SEVERAL
 from locole.experiments.report.names import settings_text
 
 __all__ = ["Entry", "entries", "pool", "printable"]
@@ -16,7 +17,7 @@ _TEXTS = (
 )  # fmt: skip
 _SHARES = (
     "accuracy", "accuracy_at_5", "macro_precision", "macro_recall", "macro_f1", "micro_precision",
-    "micro_recall", "coherence",
+    "micro_recall", *SEVERAL, "coherence",
 )  # fmt: skip
 _AMOUNTS = (
     "fit_wall_s", "fit_cpu_s", "predict_wall_s", "predict_cpu_s", "peak_memory_mb", "model_mb",

@@ -22,10 +22,16 @@ from locole.experiments.report.tables import (
 
 __all__ = [
     "data_table",
+    "plain_table",
+    "several_table",
     "table2",
     "table3",
     "trouble_table",
 ]
+
+
+# Figures of several labels, and how the field writes them.
+_SEVERAL = (("precision", "P"), ("psp", "PSP"), ("ndcg", "nDCG"))
 
 
 def table2(set_name: str, found: Sequence[Group]) -> Table:
@@ -51,6 +57,32 @@ def table2(set_name: str, found: Sequence[Group]) -> Table:
     for part, some in parts.items():
         rows += [heading(part, len(header)), *some] if len(parts) > 1 else some
     return Table(f"Accuracy on {names.data_name(set_name)}", tuple(header), with_best(rows, 1))
+
+
+def plain_table(set_name: str, found: Sequence[Group]) -> Table:
+    """`table2`, or `several_table` if rows have several labels."""
+    has_several = any(group.mean("precision_at_1") is not None for group in found)
+    return (several_table if has_several else table2)(set_name, found)
+
+
+def several_table(set_name: str, found: Sequence[Group]) -> Table:
+    """What the field reports of several labels: P, PSP and nDCG at 1, 3 and 5, and what it costs."""
+    shares = {f"{short}@{k}": f"{name}_at_{k}" for name, short in _SEVERAL for k in (1, 3, 5)}
+    amounts = {
+        "CPU s to fit": "fit_cpu_s", "CPU s to predict": "predict_cpu_s",
+        "memory, MB": "peak_memory_mb", "model, MB": "model_mb",
+    }  # fmt: skip
+    header = ("method", *shares, *amounts)
+    rows = []
+    for group in found:
+        if not group.done:
+            rows.append(trouble_row(group, group.name, len(header)))
+            continue
+        cells = [percent(group.mean(name)) for name in shares.values()]
+        cells += [number(group.mean(name)) for name in amounts.values()]
+        rows.append((Cell(group.name), *cells))
+    caption = f"Several labels on {names.data_name(set_name)}, %"
+    return Table(caption, header, with_best(rows, 1))
 
 
 def _row2(group: Group, beside: list[Cell], columns: int) -> tuple[Cell, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from locole.experiments import paper
+from locole.experiments.records import SEVERAL
 from locole.experiments.report.groups import Group
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
 #: Figures of a group in CSV files.
 FIGURES = (
     "accuracy", "accuracy_at_5", "macro_precision", "macro_recall", "macro_f1", "micro_precision",
-    "micro_recall", "coherence", "fit_wall_s", "fit_cpu_s", "predict_wall_s", "predict_cpu_s",
+    "micro_recall", *SEVERAL, "coherence", "fit_wall_s", "fit_cpu_s", "predict_wall_s", "predict_cpu_s",
     "peak_memory_mb", "model_mb",
 )  # fmt: skip
 # A table that is opened in a spreadsheet must not run what a name says.

@@ -41,6 +41,19 @@ def test_every_run_is_in_a_table(tmp_path):
             assert sum(cell.span for cell in row) == len(table.header)
 
 
+def test_several_labels_have_a_table_of_their_own():
+    figures = {f"{name}_at_{k}": 0.25 for name in ("precision", "psp", "ndcg") for k in (1, 3)}
+    done = record("mine", "cve_product", "parabel", accuracy=0.25) | figures
+    bad = without_figures(baseline("mine", "cve_product", "annexml", 0), FAILURE)
+    ((name, some),) = by_set(groups(entries([done, bad]))).items()
+    table = results.plain_table(name, some)
+    assert table.header[1:8] == ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "nDCG@1")
+    assert texts(table)["Parabel"][:3] == ["25.00", "25.00", "–"]
+    assert texts(table)["AnnexML"] == [FAILURE]
+    failed = [group for group in some if not group.done]
+    assert results.plain_table(name, failed).header[1] == "accuracy, %"
+
+
 def test_a_failed_method_is_a_row_with_its_reason():
     bad = without_figures(baseline("table2", "cve_product", "mach", 0), FAILURE)
     table = table2(bad, baseline("table2", "cve_product", "parabel", 0))
