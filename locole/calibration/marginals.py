@@ -241,7 +241,8 @@ class Marginals:
     @classmethod
     def _from_state(cls, values: dict[str, Any]) -> Self:
         # Models of earlier versions have the first four.
-        values = {"micro": np.empty(0), "macro": np.empty(0), "n_rows": 0} | values
+        since: dict[str, Any] = {"micro": np.empty(0), "macro": np.empty(0), "n_rows": 0}
+        values = since | values
         coef, threshold = values["coef"], values["threshold"]
         counts, n_rows = (values["n_answers"], values["n_candidates"]), values["n_rows"]
         others = {name: values[name] for name in ("micro", "macro")}
