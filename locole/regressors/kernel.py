@@ -197,6 +197,19 @@ class KernelRegressor(TargetRegressor):
             self._append(problem, self._exact(problem, _less(problem, points)))
         return self
 
+    grows = True
+
+    def grow(self, n_features: int, n_outputs: int) -> None:
+        """Add features that no centre has, and outputs of zero."""
+        wider = max(_whole(n_outputs) - self._weights.shape[1], 0)
+        if wider:
+            self._weights = np.pad(self._weights, [(0, 0), (0, wider)])
+        self.intercept_ = np.pad(self.intercept_, (0, n_outputs - self.n_outputs_))
+        known = self.centres_
+        shape = (known.shape[0], n_features)
+        self.centres_ = sp.csr_array((known.data, known.indices, known.indptr), shape=shape)
+        self.n_outputs_, self.n_features_in_ = n_outputs, n_features
+
     def _solve_again(self, new: Problem) -> None:
         """Solve the equations of all rows, those known and the new ones."""
         known = unpack(self._kept)[:, : self.n_outputs_] * (self.l2_ / self.weight_)[:, None]
@@ -406,9 +419,14 @@ def _add_products(K: NDArray[np.float32], weights: Weights, out: NDArray[np.floa
 def _stored(found: NDArray[np.float32], storage: Storage) -> Weights:
     """β in the form that kernels take: so many outputs that registers are full."""
     n, n_outputs = found.shape
-    wide = np.zeros((n, -(-n_outputs // WIDTH) * WIDTH), dtype=np.float32)
+    wide = np.zeros((n, _whole(n_outputs)), dtype=np.float32)
     wide[:, :n_outputs] = found
     return pack(wide, storage)
+
+
+def _whole(n_outputs: int) -> int:
+    """Outputs in whole registers."""
+    return -(-n_outputs // WIDTH) * WIDTH
 
 
 def _problem(X: Any, targets: Any, sample_weight: ArrayLike | None) -> Problem:

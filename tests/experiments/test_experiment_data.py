@@ -171,7 +171,7 @@ SETS = [(0, 1), (2,), (1, 2), (0, 2), (1,)] * 3
 
 @pytest.fixture
 def several(tmp_path):
-    """The same labels as lists in a table and in the format of XMC; the last test row has a new label."""
+    """The same labels in a table and in the format of XMC; the last test row has a new one."""
     for part, sets in {"train": SETS, "test": [*SETS[:4], (7,)]}.items():
         for name in ("words", "numbers"):
             (tmp_path / name).mkdir(exist_ok=True)
@@ -183,7 +183,9 @@ def several(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(("name", "options"), [("words", {"label_separator": "|"}), ("numbers", {})])
+@pytest.mark.parametrize(
+    ("name", "options"), [("words", {"label_separator": "|"}), ("numbers", {})]
+)
 def test_several_labels(several, tmp_path, name, options):
     rows = load_set(name, options, several)
     expected = np.zeros((15, 3))

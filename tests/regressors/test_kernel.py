@@ -132,6 +132,19 @@ def test_fewer_bits(storage, error):
     np.testing.assert_allclose(small, whole, atol=error)
 
 
+def test_room_for_more_features_and_outputs():
+    model = KernelRegressor(l2=0.5, storage="float16").fit(X, TARGETS)
+    before = model.predict(NEW)
+    model.grow(95, 21)
+    wider = sp.csr_array((NEW.data, NEW.indices, NEW.indptr), shape=(NEW.shape[0], 95))
+    after = model.predict(wider)
+    np.testing.assert_array_equal(after[:, :16], before)
+    assert not after[:, 16:].any()
+    more = np.eye(21)[np.full(NEW.shape[0], 20)]
+    model.partial_fit(wider, more)
+    assert model.predict(wider)[:, 20].mean() > 0.3
+
+
 def test_rows_that_are_too_alike():
     same = sp.csr_array(np.ones((60, 3), dtype=np.float32))
     with pytest.raises(LocoleError, match="take a larger l2"):
