@@ -31,7 +31,15 @@ class LibMultiLabel(System):
         if self.setting == "tree":
             self.model = self.linear.train_tree(Y, X, options, verbose=False)
         else:
+            self._check_room(X.shape[1] * Y.shape[1] * 8)
             self.model = self.linear.train_1vsrest(Y, X, False, options, verbose=False)
+
+    def _check_room(self, n_bytes: int) -> None:
+        """End here if the dense weights do not fit: the system would kill other processes, too."""
+        import psutil
+
+        if n_bytes > psutil.virtual_memory().total:
+            raise MemoryError(f"its dense weights would take {n_bytes / 1e9:.0f} GB")
 
     def predict(self, data: Data) -> Any:
         """Best labels of some rows at a time: scores of all labels are dense."""
