@@ -19,12 +19,19 @@ from locole.decoders import DECODERS, Decoder
 from locole.embeddings import FAMILIES, Embedding
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import saved_as
-from locole.labels import weights_from_arrays, weights_to_arrays
+from locole.labels import (
+    LabelFeatures,
+    as_type_of,
+    codes_of,
+    extended,
+    weights_from_arrays,
+    weights_to_arrays,
+)
 from locole.living import LivingLabels
 from locole.parallel import Engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO, VERBOSE, has, one_of
 from locole.samples import Rows, Samples
-from locole.scoring import Ensemble, LabelScorer, VectorScorer
+from locole.scoring import Ensemble, LabelScorer, NameScorer, VectorScorer
 from locole.scoring.base import Codes, Contributions, ValidationScores
 from locole.scoring.default import REGRESSORS, Plan, is_foreign
 
@@ -88,6 +95,10 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         features.
     scorers : sequence of LabelScorer
         More scorers for the ensemble.
+    label_features : LabelFeatures, optional
+        What labels are called, in numbers (`locole.labels.LabelFeatures`), also of labels without
+        rows, which are answered as well (`locole.scoring.NameScorer`). Needs 50 rows. Not saved as a
+        parameter.
     class_weight : dict of label to float, "balanced", optional
         How much rows of each label count, times ``sample_weight``; labels that are not named count 1.
         ``"balanced"``: ``n_samples / (n_classes · rows of the label)``, not for `partial_fit`.
@@ -138,6 +149,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         "factors": SWITCH_OR_AUTO,
         "nearest": SWITCH_OR_AUTO,
         "scorers": [list, tuple],
+        "label_features": [None, LabelFeatures],
         "class_weight": [None, *one_of("balanced"), dict],
         "calibration": SWITCH_OR_AUTO,
     }
@@ -147,7 +159,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         "scorer_": LabelScorer,
     }
     scorer_: LabelScorer
-    _unsaved: ClassVar = ("engine", "scorers")
+    _unsaved: ClassVar = ("engine", "scorers", "label_features")
     _takes_several: ClassVar = True
 
     def __init__(
@@ -165,6 +177,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         factors: bool | Literal["auto"] = "auto",
         nearest: bool | Literal["auto"] = "auto",
         scorers: Any = (),
+        label_features: LabelFeatures | None = None,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         calibration: bool | Literal["auto"] = "auto",
     ) -> None:
@@ -180,6 +193,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         self.factors = factors
         self.nearest = nearest
         self.scorers = scorers
+        self.label_features = label_features
         self.class_weight = class_weight
         self.calibration = calibration
 
@@ -261,6 +275,43 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         return self
 
     @all_or_nothing
+    def add_labels(self, label_features: LabelFeatures) -> Self:
+        """Know more labels by what they are called, or give known ones another text.
+
+        They can be answered at once, and come last in ``classes_``; scores of other labels stay as they
+        are. A full embedding says so: see `rehash`.
+
+        Parameters
+        ----------
+        label_features : LabelFeatures
+            Of these labels. Its terms begin with those of the first fit.
+
+        Returns
+        -------
+        LocoleClassifier
+            Itself.
+        """
+        check_is_fitted(self)
+        if not (isinstance(self.scorer_, Ensemble) and NameScorer.name in self.scorer_):
+            raise LocoleError("the model was trained without label_features: fit it with them.")
+        label_features.check(self.n_features_in_)
+        labels = as_type_of(self.classes_, np.asarray(label_features.labels))
+        known = extended(self.classes_, labels)
+        scorer = copy.copy(self.scorer_).add_labels(known.size)
+        names: Any = scorer[NameScorer.name]
+        names.add_texts(codes_of(labels, known), label_features)
+        n_new = known.size - self.classes_.size
+        self.scorer_, self.classes_ = scorer, known
+        if self.label_rows_ is not None:
+            self.label_rows_ = np.pad(self.label_rows_, (0, n_new))
+        if self.calibration_ is not None:
+            self.calibration_ = self.calibration_.grown(np.zeros(known.size, dtype=np.int64))
+        if self.marginals_ is not None:
+            self.marginals_ = self.marginals_.grown(known.size, 0)
+        self.past_ = self._past().noted("add", new_labels=n_new, texts=labels.size)
+        return self
+
+    @all_or_nothing
     def rehash(
         self,
         X: Any,
@@ -300,7 +351,14 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
     ) -> Self:
         self.check_parameters()
         plan = self._plan(_seed(self.random_state))
+        named = self.label_features
+        if named is not None:
+            classes = named.labels if classes is None else np.append(classes, named.labels)
         samples, known = self._samples(X, y, sample_weight=sample_weight, classes=classes)
+        if named is not None:
+            named.check(samples.X.shape[1])
+            names = NameScorer(named.aligned(known), feature_terms=named.terms)
+            plan = plan._replace(scorers=(*plan.scorers, names))
         scorer = plan.scorer(samples, growing=growing).fit(samples)
         if self._takes_any_rows and scorer.n_features is not None:
             self.n_features_in_ = scorer.n_features

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from locole.exceptions import LocoleError, ModelFileError
 
 __all__ = [
+    "LabelFeatures",
     "LabelSets",
     "as_type_of",
     "check_labels",
@@ -60,6 +61,44 @@ class LabelSets(NamedTuple):
         starts = member.indptr.astype(np.int64)
         is_single = bool((np.diff(starts) == 1).all())
         return member.indices.astype(np.int64), None if is_single else starts
+
+
+class LabelFeatures(NamedTuple):
+    """What labels are called, in numbers; for `locole.LocoleClassifier`.
+
+    Examples
+    --------
+    >>> named = LabelFeatures(np.array(["cat", "dog"]), sp.csr_array(np.eye(2)))
+    >>> named.aligned(np.array(["bird", "dog"])).toarray()
+    array([[0., 0.],
+           [0., 1.]], dtype=float32)
+    """
+
+    labels: NDArray
+    """Labels, with or without training rows."""
+    rows: Any
+    """Terms of each label's text, sparse, shape (labels, terms)."""
+    terms: Any = None
+    """What each feature of the rows says in terms of label texts, shape (features, terms); None if these
+    terms are the features themselves."""
+
+    def check(self, n_features: int) -> None:
+        """Refuse arrays that do not fit together."""
+        n_terms = n_features if self.terms is None else self.terms.shape[1]
+        fits = len(self.labels) == self.rows.shape[0] and self.rows.shape[1] == n_terms
+        if not fits or (self.terms is not None and self.terms.shape[0] != n_features):
+            raise LocoleError(
+                f"label_features must have a row for each of its labels and columns for {n_terms} "
+                f"terms, and its terms a row for each of {n_features} features."
+            )
+
+    def aligned(self, classes: NDArray) -> sp.csr_array:
+        """Rows in the order of labels; labels without a text have an empty one."""
+        codes = codes_of(as_type_of(np.asarray(self.labels), classes), np.asarray(self.labels))
+        rows = sp.csr_array(self.rows, dtype=np.float32)
+        none = sp.csr_array((1, rows.shape[1]), dtype=np.float32)
+        # Code −1 is the last row.
+        return sp.csr_array(sp.vstack([rows, none], format="csr"))[codes]
 
 
 def label_sets(y: Any) -> LabelSets | None:

@@ -166,13 +166,69 @@ class Samples(NamedTuple):
         Validation rows are the last of each label: data often comes in the order of time or of its
         sources, and new rows are most like the last ones. Rows with several labels are drawn at random.
         """
-        rng = np.random.default_rng(seed)
-        if np.array_equal(self.owners, np.arange(self.n_rows)):
-            validation = rng.permutation(last_rows(self.codes, n_validation, rng=rng))
-            train = np.delete(np.arange(self.n_rows), validation)
-        else:
-            train, validation = split_rows(self.n_rows, n_validation, seed=rng)
-        return self.take(np.sort(train)), self.take(validation)
+        train, validation = _split(self, n_validation, seed)
+        return self.take(train), self.take(validation)
+
+    def split_hiding(
+        self, n_validation: int, *, n_hidden: int, seed: Sequence[int]
+    ) -> tuple[Samples, Samples, Samples]:
+        """As `split`, with ``n_hidden`` validation rows or more whose label no training row has.
+
+        If chance has not left so many, labels are drawn and all their rows taken out of the training
+        rows. Those that are not needed are in the third part only, beside the validation rows.
+
+        Examples
+        --------
+        >>> samples = Samples(np.eye(8), np.arange(8) // 2, 4)
+        >>> train, validation, later = samples.split_hiding(2, n_hidden=1, seed=[0])
+        >>> np.setdiff1d(validation.codes, train.codes).size
+        1
+        >>> train.n_rows, validation.n_rows, later.n_rows
+        (5, 2, 3)
+        """
+        train, validation = self.split(n_validation, seed=seed)
+        is_new = ~np.isin(validation.codes, train.codes)
+        if np.unique(validation.owners[is_new]).size >= n_hidden:
+            return train, validation, validation
+        rng = np.random.default_rng([*seed, 1])
+        is_hidden = np.zeros(self.n_rows, dtype=bool)
+        hidden = _hidden_labels(self, n_hidden, 2 * n_validation, rng)
+        is_hidden[self.owners[np.isin(self.codes, hidden)]] = True
+        others, taken = np.flatnonzero(~is_hidden), rng.permutation(np.flatnonzero(is_hidden))
+        stay, go = _split(self.take(others), max(1, n_validation - n_hidden), seed)
+        wanted = np.append(taken[:n_hidden], others[go])
+        later = np.append(wanted, taken[n_hidden:])
+        return self.take(others[stay]), self.take(wanted), self.take(later)
+
+
+def _hidden_labels(
+    samples: Samples, n_hidden: int, most: int, rng: np.random.Generator
+) -> list[int]:
+    """Draw labels of ``n_hidden`` rows or more together, and ``most`` at most; two labels stay."""
+    counts = np.bincount(samples.codes, minlength=samples.n_classes)
+    order = rng.permutation(np.flatnonzero(counts))[2:]
+    hidden: list[int] = []
+    n_rows = 0
+    for label in order:
+        if n_rows >= n_hidden:
+            break
+        if n_rows + counts[label] <= most:
+            hidden.append(int(label))
+            n_rows += counts[label]
+    # All are frequent: one has to do.
+    return hidden or order[np.argsort(counts[order], kind="stable")[:1]].tolist()
+
+
+def _split(
+    samples: Samples, n_validation: int, seed: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to learn from, in their order, and validation rows, in random order."""
+    rng, n_rows = np.random.default_rng(seed), samples.n_rows
+    if np.array_equal(samples.owners, np.arange(n_rows)):
+        validation = rng.permutation(last_rows(samples.codes, n_validation, rng=rng))
+        return np.delete(np.arange(n_rows), validation), validation
+    train, validation = split_rows(n_rows, n_validation, seed=rng)
+    return np.sort(train), validation
 
 
 def split_rows(

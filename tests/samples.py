@@ -64,6 +64,8 @@ def write_samples(folder: Path) -> None:
     for name, pairs in {"tagged": tagged_rows(300, 4), "tagged_test": tagged_rows(60, 5)}.items():
         lines = (f"{'|'.join(labels)}\t{text}\n" for labels, text in pairs)
         _write(folder, f"{name}.tsv", "".join(lines))
+    named = {**dict(zip(ANIMALS, ANIMALS, strict=True)), "donkey": "donkey or ass"}
+    _write(folder, "names.tsv", "".join(f"{label}\t{name}\n" for label, name in named.items()))
     texts = [text for _, text in make_rows(12, 3)]
     _write(folder, "new.txt", "".join(f"{text}\n" for text in texts))
     _write(folder, "new.csv", "title\n" + "".join(f"{text}\n" for text in texts))

@@ -34,6 +34,7 @@ EXAMPLES = (
     "locole fit vectors.npz -o model --dense X --label-column y",
     "locole fit train.tsv -o model --encoder encoders:letters",
     "locole fit tagged.tsv -o model --label-separator '|'",
+    "locole fit train.tsv -o model --label-texts names.tsv",
 )
 
 
@@ -83,6 +84,10 @@ def fit(
         int | None, typer.Option("--hash", help="Hash terms into so many columns.")
     ] = None,
     encoder: EncoderName = None,
+    label_texts: Annotated[
+        str | None,
+        typer.Option(help="File of labels and what they are called, also of labels without rows."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     jobs: Jobs = -1,
     engine: EngineName = "threads",
@@ -109,8 +114,10 @@ def fit(
     --l1, --l2, --passes and --storage are the regressor's, and choose the elastic net alone unless
     --regressor names another one. --model trains one of the systems that locole is compared with
     instead. --encoder joins words with the vectors that a function of yours makes of the same texts.
-    --set gives parameters of that, or of the regressor that is named. --engine ray learns the
-    elastic net, a network or ppd_sparse on the nodes of a Ray cluster, with the same result.
+    --label-texts names labels (label, tab, text; several lines of a label are joined), so that labels
+    without rows can be answered, too. --set gives parameters of a baseline, or of the regressor that is
+    named. --engine ray learns the elastic net, a network or ppd_sparse on the nodes of a Ray cluster,
+    with the same result.
 
     Rows have several labels if --label-separator says what stands between them, if the labels of a
     JSON line are a list, or if lines of an .xmc file have several.
@@ -121,7 +128,7 @@ def fit(
     reading = reading._replace(
         label=column_of(label_column), labels=labels, label_separator=label_separator
     )
-    check_readable(train, test)
+    check_readable(train, test, label_texts)
     check_model_place(output, force=force)
     say("starting …")  # what is imported from here on takes a second or two
     check_old_model(output)
@@ -150,8 +157,9 @@ def fit(
     set_engine(classifier, engine, address)
     steps = Steps(quiet=json)
     model, notes = train_model(
-        train, reading, classifier, features, steps, encoder=find_encoder(encoder)
-    )
+        train, reading, classifier, features, steps,
+        encoder=find_encoder(encoder), label_texts=label_texts,
+    )  # fmt: skip
     notes |= {} if note is None else {"note": note}
     n_bytes = _save(model, notes, output, steps)
     figures = None if test is None else _test(model, notes, test, reading, steps)

@@ -18,6 +18,7 @@ from locole.cli.reading import Reading
 from locole.cli.settings import parameters
 from locole.cli.show import amount, warn
 from locole.cli.steps import Steps
+from locole.datasets import load_texts
 from locole.exceptions import LocoleError
 from locole.io import all_parts
 from locole.labels import label_sets
@@ -29,6 +30,7 @@ from locole.text import TextClassifier, TextFeatures
 __all__ = [
     "make_classifier",
     "model_bytes",
+    "read_label_texts",
     "train_model",
 ]
 
@@ -107,6 +109,7 @@ def train_model(
     steps: Steps,
     *,
     encoder: Any = None,
+    label_texts: str | None = None,
 ) -> tuple[Any, dict[str, str]]:
     """Read, vectorise where rows are texts, and train.
 
@@ -129,6 +132,8 @@ def train_model(
     if not isinstance(rows, list):
         if encoder is not None:
             raise LocoleError(f"--encoder is for texts, and {path} has numbers: leave it out.")
+        if label_texts is not None:
+            raise LocoleError(f"--label-texts is for texts, and {path} has numbers: leave it out.")
         _train(classifier, rows, labels, steps)
         return classifier, notes | _provenance(path, classifier)
     with steps.run("vectorise", "vectorising") as record:
@@ -136,15 +141,25 @@ def train_model(
         record.update(features=X.shape[1], nonzeros=int(X.nnz), chosen=_reasons(features))
         record["summary"] = f"{X.shape[1]:,} features, {X.nnz / X.shape[0]:.1f} a text"
         record["summary"] += _lines(record["chosen"])
-    model = TextClassifier(clone(features), clone(classifier), encoder=encoder)
+    named = None if label_texts is None else read_label_texts(label_texts)
+    model = TextClassifier(clone(features), clone(classifier), encoder=encoder, label_texts=named)
     model.remember_encoder()
     if encoder is not None:
         with steps.run("encode", "encoding") as record:
             X = model.with_vectors(X, rows)
             record["summary"] = f"{X.dense.shape[1]:,} numbers a text"
-    _train(classifier, X, labels, steps)
+    with model.naming(classifier, features):
+        _train(classifier, X, labels, steps)
     model.features_, model.classifier_ = features, classifier
     return model, notes | _provenance(path, classifier)
+
+
+def read_label_texts(path: str) -> dict[Any, str]:
+    """Labels of a file and their texts; several of a label are joined."""
+    found: dict[Any, list[str]] = {}
+    for text, label in zip(*load_texts(path), strict=True):
+        found.setdefault(label, []).append(text)
+    return {label: " ".join(texts) for label, texts in found.items()}
 
 
 def _provenance(path: str, classifier: Any) -> dict[str, str]:

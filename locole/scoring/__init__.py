@@ -3,6 +3,7 @@
 from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
+from locole.scoring.names import NameScorer
 from locole.scoring.nearest import NearestScorer
 from locole.scoring.network import NetworkScorer
 from locole.scoring.profiles import ProfileScorer
@@ -13,6 +14,7 @@ __all__ = [
     "Ensemble",
     "FactorScorer",
     "LabelScorer",
+    "NameScorer",
     "NearestScorer",
     "NetworkScorer",
     "ProfileScorer",

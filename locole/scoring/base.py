@@ -105,6 +105,8 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
     optional: ClassVar[bool] = False
     #: Whether it looks at rows as dense ones; others see them as sparse ones.
     takes_dense: ClassVar[bool] = False
+    #: Whether it can say anything of labels without rows, for which an ensemble hides some labels.
+    answers_unseen: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -203,6 +205,23 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
             How far each source has: exactly, nearly, partly or not.
         """
         return dict.fromkeys(self.sources, "not")
+
+    def add_labels(self, n_classes: int) -> Self:
+        """Know more labels, of which there are no rows yet; all others are scored as before.
+
+        Parameters
+        ----------
+        n_classes : int
+            How many labels there are then.
+
+        Returns
+        -------
+        LabelScorer
+            Itself.
+        """
+        raise LocoleError(
+            f"the scorer {self.name!r} cannot know labels without rows: fit again with all the data."
+        )
 
     @abstractmethod
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:

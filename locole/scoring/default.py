@@ -266,18 +266,23 @@ class Plan(NamedTuple):
         """Whether scorers are weighed on validation rows, by default or because parts ask for it."""
         asked = [f"{name}=True" for name in _PARTS if getattr(self, name) is True]
         if self.scorers:
-            asked.append("scorers")
+            asked.append("label_texts" if self._has_texts else "scorers")
         if not asked:
             is_wanted = self.regressor == "auto" or (
                 self._wants_profiles() and suit_profiles(samples.plain)
             )
-            return is_wanted and not growing and _is_large(samples)
+            return is_wanted and not growing and self._is_large(samples)
         if growing or is_foreign(self.regressor):
             raise LocoleError(
                 f"{asked[0]} needs a regressor of locole's own and a first fit with all labels: "
                 "leave it out."
             )
-        if not _is_large(samples):
+        if not self._is_large(samples):
+            if self._has_texts:
+                raise LocoleError(
+                    f"texts of labels need {_MIN_PAIRED} rows, to fit their weight, and there are only "
+                    f"{samples.n_positive}: leave them out."
+                )
             n_rows, n_features = samples.n_positive, samples.X.shape[1]
             few = f"{n_rows:,} rows" if n_rows < _MIN_ROWS else f"{n_features} features"
             raise LocoleError(
@@ -287,6 +292,17 @@ class Plan(NamedTuple):
         if self.profiles is True and not suit_profiles(samples.plain):
             raise LocoleError("profiles=True needs features that are not negative: leave it out.")
         return True
+
+    @property
+    def _has_texts(self) -> bool:
+        """Whether labels have texts."""
+        return any(scorer.answers_unseen for scorer in self.scorers)
+
+    def _is_large(self, samples: Samples) -> bool:
+        """Whether there are rows and features enough to weigh several scorers."""
+        if self._has_texts or isinstance(samples.X, PairedRows):
+            return samples.n_positive >= _MIN_PAIRED
+        return bool(samples.n_positive >= _MIN_ROWS and samples.X.shape[1] >= _MIN_FEATURES)
 
     def _wants_profiles(self) -> bool:
         """Whether label profiles are made where features suit them."""
@@ -332,7 +348,9 @@ class Plan(NamedTuple):
             return make_embedding("kerdock", n_classes, dim=_SEVERAL_OUTPUTS)
         if n_classes > _MOST_LABELS and self.embedding == "auto" and self.dim is None:
             return make_embedding(_MANY_LABELS_FAMILY, n_classes, dim=_OUTPUTS)
-        return self._embedding(n_classes, _OUTPUTS if _OUTPUTS < n_classes <= _LABELS else None)
+        # Labels that have texts are added without rows, and need room.
+        is_kerdock = (self._has_texts or n_classes > _OUTPUTS) and n_classes <= _LABELS
+        return self._embedding(n_classes, _OUTPUTS if is_kerdock else None)
 
     def _embedding(self, n_classes: int, dim: int | None) -> Embedding:
         """Embedding that is named or given; ``dim`` is for ``"auto"``, if none was asked for."""
@@ -352,13 +370,6 @@ class Plan(NamedTuple):
                 f"{name} learns on one machine only: take 'elastic_net' or 'mlp', or engine='threads'."
             )
         return regressor.set_params(engine=self.engine) if own == "threads" else regressor
-
-
-def _is_large(samples: Samples) -> bool:
-    """Whether there are rows and features enough to weigh several scorers."""
-    if isinstance(samples.X, PairedRows):
-        return samples.n_positive >= _MIN_PAIRED
-    return bool(samples.n_positive >= _MIN_ROWS and samples.X.shape[1] >= _MIN_FEATURES)
 
 
 def _is_well_known(samples: Samples) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
+from math import ceil
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -27,6 +28,8 @@ __all__ = ["Ensemble"]
 
 # With fewer rows in the reservoir weights stay as they are.
 _MIN_ROWS = 50
+# Share of the validation rows whose label is hidden from scorers, if one of them can answer such labels.
+_LEAST_HIDDEN, _MOST_HIDDEN = 0.05, 0.5
 
 
 @saved_as("scorer.ensemble")
@@ -173,7 +176,7 @@ class Ensemble(LabelScorer):
                 f"an ensemble needs at least 10 rows to fit its weights, not {samples.n_rows}: take one "
                 "scorer alone."
             )
-        train, validation = samples.split(n_validation, seed=[self.random_state, samples.n_rows, 1])
+        train, validation, later = self._split(samples, n_validation)
         # A cluster is joined or started once for all scorers.
         with make_engine(self.engine).running(self.n_jobs):
             fitted, lost = self._fitted(train, validation, before)
@@ -192,7 +195,7 @@ class Ensemble(LabelScorer):
             ]
             self.reservoir_ = self._first_reservoir(sums, train, samples.n_rows)
             for scorer in self.scorers_:
-                scorer.learn_rest(validation, samples)
+                scorer.learn_rest(later, samples)
         return self
 
     def _first_reservoir(self, sums: Trial, train: Samples, n_rows: int) -> Reservoir:
@@ -207,6 +210,20 @@ class Ensemble(LabelScorer):
         said = said.take(known)
         labels = samples.take(known)._replace(X=np.empty((known.size, 0)), weight=None)
         return Reservoir(self.n_validation, n_rows, said, labels)
+
+    def _split(self, samples: Samples, n_validation: int) -> tuple[Samples, Samples, Samples]:
+        """Rows to learn from, validation rows, and rows to be learnt later, those among them.
+
+        Some validation rows have new labels if a scorer can answer those.
+        """
+        seed = [self.random_state, samples.n_rows, 1]
+        if not any(scorer.answers_unseen for scorer in self.scorers):
+            train, validation = samples.split(n_validation, seed=seed)
+            return train, validation, validation
+        # As if labels without rows were to be met as often as others.
+        unseen = 1 - np.unique(samples.codes).size / samples.n_classes
+        share = min(max(unseen, _LEAST_HIDDEN), _MOST_HIDDEN)
+        return samples.split_hiding(n_validation, n_hidden=ceil(share * n_validation), seed=seed)
 
     def _rows(self, samples: Samples) -> Any:
         """Rows in the form that most scorers want, of which few copies are made."""
@@ -406,6 +423,13 @@ class Ensemble(LabelScorer):
         self.reranker_ = copy.copy(self.reranker_)
         for part in self._parts():
             what(part)
+
+    def add_labels(self, n_classes: int) -> Self:
+        """Let every scorer know more labels; the weights stay."""
+        self._change(lambda part: part.add_labels(n_classes))
+        if self.reservoir_ is not None:
+            self.reservoir_ = self.reservoir_.grown(n_classes)
+        return self
 
     # Score --------------------------------------------------------------------------------------
 

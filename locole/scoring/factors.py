@@ -99,7 +99,8 @@ class FactorScorer(LabelScorer):
         "feature_squares_": np.ndarray,
         "label_squares_": np.ndarray,
     }
-
+    label_vectors_: NDArray
+    label_scales_: NDArray[np.float32] | None
     label_squares_: NDArray[np.float32]
     feature_squares_: NDArray[np.float32]
 
@@ -201,6 +202,15 @@ class FactorScorer(LabelScorer):
         if self.label_scales_ is not None:
             mean, self.label_scales_[into] = pack(mean, "int8")
         self.label_vectors_[into] = mean
+
+    def add_labels(self, n_classes: int) -> Self:
+        """Give more labels vectors of zeros, from which they can be learnt."""
+        new = (0, n_classes - self.n_classes)
+        self.label_vectors_ = np.pad(self.label_vectors_, [new, (0, 0)])
+        if self.label_scales_ is not None:
+            self.label_scales_ = np.pad(self.label_scales_, new)
+        self.label_squares_ = np.pad(self.label_squares_, [(0, 0), new], constant_values=_SQUARES)
+        return self
 
     def _learn(
         self,

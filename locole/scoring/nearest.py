@@ -181,6 +181,11 @@ class NearestScorer(LabelScorer):
             self.rows_, self.row_scales_ = rows[place], scales[place]
         self.starts_ = np.append(0, np.cumsum(np.minimum(counts, _MOST)))
 
+    def add_labels(self, n_classes: int) -> Self:
+        """Know labels without rows, which are near to nothing."""
+        self.starts_ = np.pad(self.starts_, (0, n_classes - self.n_classes), mode="edge")
+        return self
+
     # Score --------------------------------------------------------------------------------------
 
     def similarity_of(self, rows: Rows, codes: Codes) -> NDArray[np.float32]:

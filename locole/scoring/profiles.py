@@ -249,6 +249,13 @@ class ProfileScorer(LabelScorer):
         self._set_sums(left)
         return {self.name: "exactly, but for the weights of features" if self.tune else "exactly"}
 
+    def add_labels(self, n_classes: int) -> Self:
+        """Know labels with empty profiles."""
+        sums = self.sums_.copy()
+        sums.resize((self.n_features, n_classes))
+        self._set_sums(sums)
+        return self
+
     def _add(self, samples: Samples) -> None:
         sums = self._sums_of(samples)
         old = self.sums_.copy()

@@ -220,6 +220,17 @@ class PrototypeScorer(LabelScorer):
         self._pack()
         return self
 
+    def add_labels(self, n_classes: int) -> Self:
+        """Give more labels vectors of zeros, from which they can be learnt."""
+        new = (0, n_classes - self.n_classes)
+        for name in ("vectors_", "sums_"):
+            setattr(self, name, np.pad(getattr(self, name), [new, (0, 0)]))
+        for name in ("vector_scales_", "sum_scales_", "counts_"):
+            if getattr(self, name) is not None:
+                setattr(self, name, np.pad(getattr(self, name), new))
+        self.squares_ = np.pad(self.squares_, new, constant_values=label_descent.SQUARES)
+        return self
+
     def _pack(self, dither: np.random.Generator | None = None) -> None:
         """Keep a byte of each number; with ``dither`` the changes of many small steps add up."""
         self.vectors_, self.vector_scales_ = pack(self.vectors_, "int8", dither)

@@ -319,6 +319,13 @@ class VectorScorer(LabelScorer):
             self.weight_seen_ = left
         return said
 
+    def add_labels(self, n_classes: int) -> Self:
+        """Give more labels the next vectors."""
+        regressors = {name: copy.copy(part) for name, part in self.regressors_.items()}
+        embedding = self._grown_embedding(n_classes, regressors)
+        self.regressors_, self.embedding_ = regressors, embedding
+        return self
+
     def _checked(self) -> tuple[dict[str, TargetRegressor], Embedding]:
         self.check_parameters()
         if not self.regressors or self.embedding is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -28,6 +29,7 @@ from locole.samples import take
 from locole.text.encoding import Encoder, check_encoder, encode, name_of, probe
 from locole.text.explaining import with_words
 from locole.text.features import TextFeatures
+from locole.text.label_texts import LabelTerms, check_label_texts
 from locole.text.texts import check_texts
 
 __all__ = ["TextClassifier"]
@@ -63,6 +65,10 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         sentence encoder. `LocoleClassifier` then sees every text twice, by its words and by its vector,
         and weighs both. Not saved: a model file holds the encoder's name and what it makes of some
         fixed texts, by which `locole.load` recognises the encoder that it is given.
+    label_texts : dict of label to str, optional
+        What labels are called, or how they are described. Labels that no text of the training data has
+        are then answered too, and rare ones more often rightly; see `add_labels`. Needs
+        `LocoleClassifier`. Not saved as a parameter: the model keeps what it needs of the texts.
 
     Attributes
     ----------
@@ -74,6 +80,8 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Module and name of the encoder.
     encoder_probe_ : array or None
         Its vectors of some fixed texts.
+    label_terms_ : LabelTerms or None
+        Words of label texts.
 
     Examples
     --------
@@ -90,14 +98,17 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         "features": [None, *has("fit_transform", "transform")],
         "classifier": [None, *has("fit", "get_params")],
         "encoder": [None, callable],
+        "label_texts": [None, dict],
     }
     _learnt: ClassVar = {
         "features_": TextFeatures,
         "classifier_": RowClassifier,
         "encoder_name_": (str, type(None)),
         "encoder_probe_": (np.ndarray, type(None)),
+        "label_terms_": (LabelTerms, type(None)),
     }
-    _unsaved: ClassVar = ("encoder",)
+    _unsaved: ClassVar = ("encoder", "label_texts")
+    label_terms_: LabelTerms | None = None
     encoder_probe_: Any
 
     def __init__(
@@ -106,10 +117,12 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         classifier: RowClassifier | None = None,
         *,
         encoder: Encoder | None = None,
+        label_texts: dict[Any, str] | None = None,
     ) -> None:
         self.features = features
         self.classifier = classifier
         self.encoder = encoder
+        self.label_texts = label_texts
 
     @all_or_nothing
     def fit(self, texts: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -130,7 +143,8 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         X = self.with_vectors(features.fit_transform(texts), texts)
         # Baselines have no weights to give.
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        classifier.fit(X, y, **weights)
+        with self.naming(classifier, features):
+            classifier.fit(X, y, **weights)
         self.features_, self.classifier_ = features, classifier
         return self
 
@@ -166,7 +180,8 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         _learns_more(classifier)
         self.remember_encoder()
         X = self.with_vectors(features.fit_transform(texts), texts)
-        classifier.partial_fit(X, y, **more)
+        with self.naming(classifier, features):
+            classifier.partial_fit(X, y, **more)
         self.features_, self.classifier_ = features, classifier
         return self
 
@@ -459,6 +474,46 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         classifier = LocoleClassifier() if self.classifier is None else clone(self.classifier)
         return features, classifier
 
+    @contextmanager
+    def naming(self, classifier: Any, features: TextFeatures) -> Iterator[None]:
+        """Let a classifier know the texts of labels while it is fitted."""
+        self.label_terms_ = None
+        if self.label_texts is None:
+            yield
+            return
+        if not isinstance(classifier, LocoleClassifier):
+            name = type(classifier).__name__
+            raise LocoleError(f"label_texts need LocoleClassifier, not {name}: leave them out.")
+        labels, texts = check_label_texts(self.label_texts)
+        self.label_terms_ = LabelTerms().fit(texts, features)
+        classifier.set_params(
+            label_features=self.label_terms_.label_features(labels, texts, features)
+        )
+        try:
+            yield
+        finally:
+            classifier.set_params(label_features=None)
+
+    @all_or_nothing
+    def add_labels(self, label_texts: dict[Any, str]) -> Self:
+        """Know more labels by their texts alone, or give known ones another text.
+
+        They can be answered at once; scores of other labels stay as they are.
+
+        Parameters
+        ----------
+        label_texts : dict of label to str
+        """
+        check_is_fitted(self)
+        if self.label_terms_ is None:
+            raise LocoleError("the model was trained without label_texts: fit it again with them.")
+        labels, texts = check_label_texts(label_texts)
+        terms = self.label_terms_.grown(texts)
+        classifier = copy.copy(self.classifier_)
+        classifier.add_labels(terms.label_features(labels, texts, self.features_))
+        self.classifier_, self.label_terms_ = classifier, terms
+        return self
+
     def set_encoder(self, encoder: Encoder) -> Self:
         """Give a loaded model its encoder, if it is the one that the model was trained with.
 
@@ -515,6 +570,8 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         both = hasattr(classifier, "n_features_in_") and features.__sklearn_is_fitted__()
         if not both or classifier.n_features_in_ != features.n_columns_:
             raise ModelFileError("its text features and its classifier do not fit together")
+        if self.label_terms_ is not None and not isinstance(classifier, LocoleClassifier):
+            raise ModelFileError("it has label texts for a classifier that takes none")
         name, vectors = self.encoder_name_, self.encoder_probe_
         if (name is None) is not (vectors is None):
             raise ModelFileError("it knows its encoder by half")

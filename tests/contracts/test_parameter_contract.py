@@ -25,7 +25,11 @@ PARAMETERS = [(kind, name) for kind in CLASSES for name in kind._get_param_names
 # What other objects have to say is in no table: an estimator of scikit-learn's, for one.
 NEEDED = {"RegressorAdapter": {"regressor": locole.baselines.Centroids()}}
 # Dicts, whose contents are looked at when they are used.
-FREE = {("NetworkScorer", "regressors"), ("LocoleClassifier", "class_weight")}
+FREE = {
+    ("NetworkScorer", "regressors"),
+    ("LocoleClassifier", "class_weight"),
+    ("TextClassifier", "label_texts"),
+}
 
 
 def make(kind, **parameters):

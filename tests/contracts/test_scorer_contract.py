@@ -27,13 +27,14 @@ from locole.scoring import (
     Ensemble,
     FactorScorer,
     LabelScorer,
+    NameScorer,
     NearestScorer,
     NetworkScorer,
     ProfileScorer,
     PrototypeScorer,
     VectorScorer,
 )
-from locole.scoring.base import best_of, entries_of
+from locole.scoring.base import best_of, entries_of, every_code
 
 
 @saved_as("scorer.constant_for_tests")
@@ -64,6 +65,10 @@ class ConstantScorer(LabelScorer):
         self.counts_ = self.counts_ - out
         return {self.name: "exactly"}
 
+    def add_labels(self, n_classes):
+        self.counts_ = np.pad(self.counts_, (0, n_classes - self.n_classes))
+        return self
+
     def candidates(self, rows, k):
         return best_of(self.all_scores(rows), k)
 
@@ -84,6 +89,10 @@ SAMPLES = Samples(X, y, N)
 # Rows that are known, now with other labels, two of them new.
 MORE = Samples(X[:60], np.arange(60) % 3 + N - 1, N + 2)
 ROUNDING = 1e-5
+# The text of a label is made of the features of its rows; one label has no text.
+NAMES = sp.csr_array(np.eye(N, dtype=np.float32)[:, y] @ X)[: N - 1]
+NAMES.resize((N, X.shape[1]))
+TERMS = sp.csr_array(sp.random_array((X.shape[1], 20), density=0.2, rng=np.random.default_rng(0)))
 
 
 def vectors(*names, **settings):
@@ -107,11 +116,14 @@ SCORERS: dict[str, LabelScorer] = {
     "prototypes": PrototypeScorer(),
     "prototypes without whitening": PrototypeScorer(ridge=None, epochs=1),
     "prototypes in two views": PrototypeScorer(ridge=0.3, views=2, epochs=2),
+    "names": NameScorer(NAMES),
+    "names in other terms": NameScorer(NAMES @ TERMS, feature_terms=TERMS),
     "nearest rows": NearestScorer(),
     "ensemble": several(nearest=False),
     "reranked ensemble": several(nearest=True),
     "dense ensemble": Ensemble([PrototypeScorer(), ConstantScorer()], nearest=False),
     "reranked dense ensemble": Ensemble([PrototypeScorer(ridge=0.3, views=2)], nearest=True),
+    "ensemble with names": Ensemble([vectors("elastic_net"), NameScorer(NAMES)], nearest=False),
     "ensemble of one": Ensemble([vectors("elastic_net")], nearest=False),
     "ensemble in an ensemble": Ensemble([several(nearest=True), ConstantScorer()], nearest=False),
     "constant": ConstantScorer(),
@@ -343,7 +355,7 @@ def test_sources(scorer):
 def test_the_weighted_sum_of_sources_is_the_score_afterwards(scorer, weights):
     codes = np.broadcast_to(np.arange(N), (ROWS.shape[0], N))
     sources = scorer.source_scores(rows(), codes)
-    weights = np.array(weights[: sources.shape[-1]])
+    weights = np.resize(weights, sources.shape[-1])
     factor = scorer.set_source_weights(weights)
     assert isinstance(factor, float)
     close(factor * scorer.scores_at(rows(), codes), sources @ weights)
@@ -360,7 +372,8 @@ def test_more_rows_and_labels(scorer):
     every = scorer.all_scores(rows())
     assert every.shape == (ROWS.shape[0], N + 2)
     assert np.isfinite(every).all()
-    assert not np.array_equal(every[:, :N], before[-1])
+    # What labels are called is not learnt from rows.
+    assert np.array_equal(every[:, :N], before[-1]) == isinstance(scorer, NameScorer)
     codes, scores = scorer.candidates(rows(), N + 2)
     np.testing.assert_array_equal(np.sort(codes, axis=1), [np.arange(N + 2)] * len(codes))
     close(np.take_along_axis(every, codes, 1), scores)
@@ -491,7 +504,9 @@ def test_clones_are_unfitted_and_learn_the_same(unfitted):
 
 def test_fitting_again_forgets_the_first_fit(unfitted):
     expected = answers(copy.deepcopy(unfitted).fit(SAMPLES))
-    unfitted.fit(Samples(X[:100, :50], y[:100], N))
+    parts = [unfitted, *getattr(unfitted, "scorers", ())]
+    n_features = 60 if any(isinstance(part, NameScorer) for part in parts) else 50
+    unfitted.fit(Samples(X[:100, :n_features], y[:100], N))
     assert_same_bits(answers(unfitted.fit(SAMPLES)), expected)
 
 
@@ -590,6 +605,16 @@ def test_several_labels_are_learnt_or_refused(unfitted):
         return
     codes, scores = unfitted.fit(samples).candidates(rows(X), 2)
     assert np.isfinite(scores).all()
-    # A constant answers every row alike.
-    if not isinstance(unfitted, ConstantScorer):
+    # A constant answers every row alike, and names are what they are.
+    if not isinstance(unfitted, ConstantScorer | NameScorer):
         assert samples.has(codes).mean() > 0.4
+
+
+def test_labels_without_rows_change_no_other_score(scorer):
+    before, kept = scorer.scores_at(rows(), every_code(len(rows()), N)), copy.copy(scorer)
+    more = copy.copy(scorer).add_labels(N + 2)
+    assert more.n_classes == N + 2
+    assert_same_bits(more.scores_at(rows(), every_code(len(rows()), N)), before)
+    assert np.isfinite(more.all_scores(rows())).all()
+    assert kept.n_classes == N
+    assert_same_bits(kept.scores_at(rows(), every_code(len(rows()), N)), before)
