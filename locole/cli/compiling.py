@@ -24,7 +24,7 @@ def told_of_compiling() -> Iterator[None]:
         nonlocal told
         if not told and total - seconds >= _PATIENCE_S:
             told = True
-            say("locole: compiling kernels for the first time …")
+            say("locole: compiling kernels for the first time, up to a minute …")
 
     compiling.listener = tell
     try:

@@ -58,7 +58,7 @@ def compile_for(seconds, monkeypatch):
 def test_a_long_compilation_is_announced_and_timed(capfd, monkeypatch):
     compile_for(3, monkeypatch)
     said = capfd.readouterr().err.splitlines()
-    assert said[0] == "locole: compiling kernels for the first time …"
+    assert said[0] == "locole: compiling kernels for the first time, up to a minute …"
     assert said[1].startswith("locole: compiled 2 kernels in 6 s, kept in ")
     assert len(said) == 2
 
