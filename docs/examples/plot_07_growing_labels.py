@@ -49,3 +49,15 @@ axes.legend()
 everything = LocoleClassifier(random_state=0).fit(data.X_train, data.y_train)
 print(f"grown {model.score(data.X_test, data.y_test):.1%}, ", end="")
 print(f"all at once {everything.score(data.X_test, data.y_test):.1%}")
+
+# %%
+# Labels can also be renamed, merged and retired; no fit is needed for that.
+
+model.merge_labels({8: 4})
+model.retire_labels([12])
+print(
+    len(model.classes_),
+    "labels,",
+    12 in model.predict(data.X_test),
+    8 in model.predict(data.X_test),
+)
