@@ -72,7 +72,7 @@ def inverted_file(folder: Path) -> None:
     faiss.omp_set_num_threads(1)
     labels, rows = np.load(folder / "labels.npy"), np.load(folder / "rows.npy")
     start = time.perf_counter()
-    lists = int(2 * len(labels) ** 0.5)
+    lists = int(len(labels) ** 0.5)
     inner = faiss.METRIC_INNER_PRODUCT
     kind = faiss.ScalarQuantizer.QT_8bit
     index = faiss.IndexIVFScalarQuantizer(faiss.IndexFlatIP(DIM), DIM, lists, kind, inner)

@@ -543,6 +543,30 @@ def dense(record: dict[str, Any]) -> str:
     return markdown(head, body)
 
 
+def index(record: dict[str, Any]) -> str:
+    """Best labels by looking at all, and by an index."""
+    head = [
+        "labels",
+        "system",
+        "best label found",
+        "ms a row in blocks",
+        "ms a row alone",
+        "build s",
+    ]
+    body = [
+        [
+            f"{r['labels']:,}",
+            r["system"],
+            _percent(r["recall_1"]),
+            f"{r['block_ms']:.2f}",
+            f"{r['alone_ms']:.2f}",
+            f"{r['build_s']:.1f}",
+        ]
+        for r in record["runs"]
+    ]
+    return markdown(head, body)
+
+
 def of_report(name: str) -> Callable[[dict[str, Any]], str]:
     """Return the function that makes a table of the report from the records of its experiment."""
     return lambda record: markdown_tables(record["runs"])[name]
@@ -576,6 +600,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "study_dims": ("study.json", study_dims),
     "study_families": ("study.json", study_families),
     "dense": ("dense.json", dense),
+    "index": ("index.json", index),
     "growing": ("experiments/dimension.jsonl", growing),
     "overview": ("experiments/table2.jsonl", of_report("overview")),
     **{
