@@ -78,6 +78,12 @@ class Contributions(NamedTuple):
             factor * self.features, {name: factor * part for name, part in self.others.items()}
         )
 
+    def weighed(self, factors: NDArray[np.float64], X: sp.csr_array) -> Contributions:
+        """Those of each label of a row, of which X has the entries, multiplied by a factor."""
+        each = np.repeat(factors, np.diff(X.indptr), axis=0)
+        others = {name: factors * part for name, part in self.others.items()}
+        return Contributions(each * self.features, others)
+
     def plus(self, more: Contributions) -> Contributions:
         """The sum; what has the same name is added up."""
         others = dict(self.others)
@@ -350,6 +356,11 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
     def optional_sources(self) -> list[str]:
         """Sources that an ensemble leaves out if they do not help on the validation rows."""
         return self.sources if self.optional else []
+
+    @property
+    def signed_sources(self) -> list[str]:
+        """Sources whose weight may be negative, because they correct others."""
+        return []
 
     def source_candidates(self, rows: Rows, k: int) -> Codes:
         """Best ``k`` labels by every source that has proposals, side by side; they may repeat.

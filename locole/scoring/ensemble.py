@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import ceil
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from locole.parallel import Engine, make_engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, Contributions, LabelScorer, ValidationScores, best_of
+from locole.scoring.frequencies import FrequencyWeights, rows_of_labels
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
 from locole.scoring.reservoir import Reservoir, Said, row_keys
 from locole.scoring.trial import CANDIDATES, Trial, divided, repeated, whole_names
@@ -42,7 +43,9 @@ class Ensemble(LabelScorer):
 
     with K(x) the best 32 labels of each scorer and q = ½, a loss that rows with a wrong label cannot
     dominate (with fewer than 1,000 validation rows q → 0, the likelihood). The scale of the sum is then
-    fitted by maximum likelihood, so that the scores are logits. Scorers are fitted without the
+    fitted by maximum likelihood, so that the scores are logits, and with it a factor of each weight that
+    depends on how many rows a label has (`FrequencyWeights`): labels with few rows would otherwise be
+    scored too low by some scorers and too high by others. Scorers are fitted without the
     validation rows, weighed on them, and then learn them by `partial_fit`. An optional source that makes
     the labels of the validation rows hardly more likely is left out, as is a regressor beside another
     one if fewer of the rows are right with it; where a fit takes long, a `sketch` of the scorer decides
@@ -77,6 +80,8 @@ class Ensemble(LabelScorer):
         Weight of each scorer.
     reranker_ : NearestScorer or None
         What reranks the best eight labels, if anything does.
+    frequencies_ : FrequencyWeights or None
+        Factors of the weights by how many rows a label has; None in old files.
     reservoir_ : Reservoir or None
         What the scorers said of rows before they learnt these; None in old files.
     choice_ : dict
@@ -104,8 +109,10 @@ class Ensemble(LabelScorer):
         "reranker_": (NearestScorer, type(None)),
         "choice_": dict,
         "reservoir_": (Reservoir, type(None)),
+        "frequencies_": (FrequencyWeights, type(None)),
     }
     reservoir_: Reservoir | None
+    frequencies_: FrequencyWeights | None = None
     _parameter_constraints: ClassVar = {
         "scorers": [list, tuple],
         "nearest": SWITCH_OR_AUTO,
@@ -182,13 +189,16 @@ class Ensemble(LabelScorer):
             fitted, lost = self._fitted(train, validation, before)
             # Filled in later: sources are listed in the order of scorers, also those that go.
             lost |= dict.fromkeys(name for scorer in fitted for name in scorer.sources)
-            self.scorers_, trial, weights = self._weighed(fitted, validation, lost)
-            self.choice_ = trial.choice(weights, also=lost)
-            ranked = trial.ranked(weights)
+            counts = rows_of_labels(train)
+            self.scorers_, trial, weights = self._weighed(fitted, validation, counts, lost)
+            sums = trial.by_scorer(self.scorers_, weights)
+            self.frequencies_ = FrequencyWeights(counts, sums.curves())
+            totals = sums.totals(self.frequencies_.curves)
+            self.choice_ = trial.choice(weights, totals, also=lost)
+            ranked = trial.ranked(totals)
             self.reranker_, ranked = self._reranker(trial, ranked, train, samples)
             self._validated = ranked
             parts = divided(weights, self.scorers_)
-            sums = trial.by_scorer(self.scorers_, weights)
             self.weights_ = [
                 scorer.set_source_weights(part)
                 for scorer, part in zip(self.scorers_, parts, strict=True)
@@ -196,6 +206,7 @@ class Ensemble(LabelScorer):
             self.reservoir_ = self._first_reservoir(sums, train, samples.n_rows)
             for scorer in self.scorers_:
                 scorer.learn_rest(later, samples)
+            self.frequencies_ = self.frequencies_.with_rows(later)
         return self
 
     def _first_reservoir(self, sums: Trial, train: Samples, n_rows: int) -> Reservoir:
@@ -263,7 +274,7 @@ class Ensemble(LabelScorer):
             fit({i: asked[i] or scorer for i, scorer in unfitted.items() if stages[i] <= last})
             places = sorted(fitted)
             rough = [fitted[i] for i in places]
-            trial = Trial.of(rough, validation, n_jobs=self.n_jobs)
+            trial = Trial.of(rough, validation, rows_of_labels(train), n_jobs=self.n_jobs)
             optional = [name for sketch in sketches.values() for name in sketch.sources]
             kept, weights = trial.without_idle(rough, optional)
             lost = trial.lost(rough, kept, weights)
@@ -277,14 +288,18 @@ class Ensemble(LabelScorer):
         return [fitted[i] for i in sorted(fitted)], lost
 
     def _weighed(
-        self, scorers: list[LabelScorer], validation: Samples, lost: dict[str, Any]
+        self,
+        scorers: list[LabelScorer],
+        validation: Samples,
+        counts: NDArray[np.int64],
+        lost: dict[str, Any],
     ) -> tuple[list[LabelScorer], Trial, NDArray[np.float64]]:
         """Scorers that are worth their place, a trial of them, and the weights of their sources.
 
         Those of late stages are asked first: if they go, the others are weighed as if they had never
         been there. The sources of all that go are added to ``lost``.
         """
-        trial, optional = Trial.of(scorers, validation, n_jobs=self.n_jobs), []
+        trial, optional = Trial.of(scorers, validation, counts, n_jobs=self.n_jobs), []
         for stage in sorted({scorer.stage for scorer in scorers}, reverse=True):
             optional += [name for s in scorers if s.stage == stage for name in s.optional_sources]
             kept, weights = trial.without_idle(scorers, optional)
@@ -292,7 +307,7 @@ class Ensemble(LabelScorer):
                 # What goes proposes no candidates.
                 lost |= trial.lost(scorers, kept, weights)
                 scorers = [scorers[i] for i in kept]
-                trial = Trial.of(scorers, validation, n_jobs=self.n_jobs)
+                trial = Trial.of(scorers, validation, counts, n_jobs=self.n_jobs)
                 kept, weights = trial.without_idle(scorers, optional)
         return scorers, trial, weights
 
@@ -325,13 +340,15 @@ class Ensemble(LabelScorer):
         self.scorers_ = [copy.copy(scorer).partial_fit(samples) for scorer in self.scorers_]
         if self.reranker_ is not None:
             self.reranker_ = copy.copy(self.reranker_).partial_fit(samples)
+        if self.frequencies_ is not None:
+            self.frequencies_ = self.frequencies_.with_rows(samples)
         if n_met and self.reservoir_ is not None:
             self._fit_weights(self.reservoir_)
         return self
 
     def _meet(self, samples: Samples) -> int:
         """Let rows enter the reservoir as they are scored before they are learnt; how many did."""
-        if self.reservoir_ is None:  # in files of before
+        if self.reservoir_ is None or self.frequencies_ is None:  # in files of before
             return 0
         is_known = samples.n_labels == 0
         is_known[samples.owners[samples.codes < self.n_classes]] = True
@@ -342,7 +359,7 @@ class Ensemble(LabelScorer):
             self.reservoir_.n_seen += met.n_rows
             return 0
         some = met.take(rows)
-        whole = Trial.of_whole(self.scorers_, some, n_jobs=self.n_jobs)
+        whole = Trial.of_whole(self.scorers_, some, self.frequencies_.rows, n_jobs=self.n_jobs)
         nearest: Any = self.reranker_
         said = self._said(whole, lambda best: nearest.similarity_of(Rows(some.X), best))
         labels = some._replace(X=np.empty((rows.size, 0)), weight=None)
@@ -351,10 +368,15 @@ class Ensemble(LabelScorer):
 
     def _said(self, whole: Trial, similarity: Callable[[Codes], NDArray]) -> Said:
         """What is kept of a trial; ``similarity`` is asked if there is a reranker."""
-        weights, near = np.array(self.weights_), None
+        totals, near = self._totals(whole), None
         if self.reranker_ is not None:
-            near = similarity(whole.ranked(weights).codes[:, :RERANKED])
-        return Said.of(whole, whole.scores @ weights, near, row_keys(whole.validation))
+            near = similarity(whole.ranked(totals).codes[:, :RERANKED])
+        return Said.of(whole, totals, near, row_keys(whole.validation))
+
+    def _totals(self, whole: Trial) -> NDArray[np.float64]:
+        """Scores of the candidates of a trial, without a reranker."""
+        curves = None if self.frequencies_ is None else self.frequencies_.curves
+        return whole.times(self.weights_).totals(curves)
 
     def _fit_weights(self, reservoir: Reservoir) -> None:
         """Fit weights, and the curve of the reranker, to the reservoir."""
@@ -365,24 +387,26 @@ class Ensemble(LabelScorer):
         if reservoir.n_rows < _MIN_ROWS or not (weights[speaks] > 0).any():
             return
         self.weights_ = [float(weight) for weight in weights]
+        if self.frequencies_ is not None:
+            curves = trial.times(weights).curves()
+            self.frequencies_ = self.frequencies_.with_curves(curves)
+        totals = self._totals(trial)
         old = self.choice_.get("sources", {})
         also = {n: part for n, part in old.items() if not part["weight"] and n not in trial.names}
-        self.choice_ = {**self.choice_, **trial.choice(weights, also=also)}
+        self.choice_ = {**self.choice_, **trial.choice(weights, totals, also=also)}
         if self.reranker_ is not None:
             self.reranker_ = copy.copy(self.reranker_)
-            reservoir.evidence(trial, trial.scores @ weights).fit_curve(self.reranker_)
+            reservoir.evidence(trial, totals).fit_curve(self.reranker_)
         self._validated = self._ranked(reservoir)
 
     def _ranked(self, reservoir: Reservoir) -> ValidationScores:
         """Candidates of the reservoir's rows as the ensemble ranks them."""
         trial = reservoir.trial(whole_names(self.scorers_))
-        ranked = trial.ranked(np.array(self.weights_))
+        totals = self._totals(trial)
+        ranked = trial.ranked(totals)
         if self.reranker_ is None:
             return ranked
-        order = np.argsort(
-            -np.where(trial.valid, trial.scores @ np.array(self.weights_), -np.inf),
-            axis=1, kind="stable",
-        )  # fmt: skip
+        order = np.argsort(-np.where(trial.valid, totals, -np.inf), axis=1, kind="stable")
         near = np.take_along_axis(reservoir.said.near, order, 1)
         said = np.where(near >= 0, self.reranker_.curve_at(near), self.reranker_.curve_.min())
         return _reranked(ranked, self.reranker_.scale_, said)
@@ -403,12 +427,16 @@ class Ensemble(LabelScorer):
         self._change(lambda part: part.relabel(change))
         if self.reservoir_ is not None:
             self.reservoir_ = self.reservoir_.relabelled(change)
+        if self.frequencies_ is not None:
+            self.frequencies_ = self.frequencies_.relabelled(change)
 
     def forget(self, samples: Samples) -> dict[str, str]:
         """Take samples out of all scorers and of the reservoir, and fit weights to what is left."""
         samples = samples._replace(X=self._scaled(samples.X)).positive()
         said: dict[str, str] = {}
         self._change(lambda part: said.update(part.forget(samples)))
+        if self.frequencies_ is not None:
+            self.frequencies_ = self.frequencies_.with_rows(samples, -1)
         if self.reservoir_ is not None:
             self.reservoir_ = self.reservoir_.without(row_keys(samples))
             self._fit_weights(self.reservoir_)
@@ -427,6 +455,8 @@ class Ensemble(LabelScorer):
     def add_labels(self, n_classes: int) -> Self:
         """Let every scorer know more labels; the weights stay."""
         self._change(lambda part: part.add_labels(n_classes))
+        if self.frequencies_ is not None:
+            self.frequencies_ = self.frequencies_.with_labels(n_classes)
         if self.reservoir_ is not None:
             self.reservoir_ = self.reservoir_.grown(n_classes)
         return self
@@ -445,7 +475,10 @@ class Ensemble(LabelScorer):
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
         """Weighted sums of these labels, reranked if they are among the best."""
         rows = self._seen(rows)
-        total = sum(weight * scorer.scores_at(rows, codes) for scorer, weight in self._speaking())
+        total = sum(
+            weight.times(scorer.scores_at(rows, codes), codes)
+            for scorer, weight in self._speaking()
+        )
         if self.reranker_ is None:
             return np.asarray(total)
         return self.reranker_.scale_ * total + self._said_by_nearest(rows, codes)
@@ -455,7 +488,7 @@ class Ensemble(LabelScorer):
         rows = self._seen(rows)
         total = np.zeros((len(rows), self.n_classes))
         for scorer, weight in self._speaking():
-            total += weight * scorer.all_scores(rows)
+            total += weight.times(scorer.all_scores(rows), slice(None))
         if self.reranker_ is None:
             return total
         best, scores = best_of(total, min(RERANKED, self.n_classes))
@@ -474,7 +507,11 @@ class Ensemble(LabelScorer):
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
         """Weighted sum of what the scorers say, and what reranking adds."""
         rows = self._seen(rows)
-        parts = [scorer.explain(rows, codes).times(weight) for scorer, weight in self._speaking()]
+        one = np.ones(codes.shape)
+        parts = [
+            scorer.explain(rows, codes).weighed(weight.times(one, codes), rows.csr)
+            for scorer, weight in self._speaking()
+        ]
         total = reduce(Contributions.plus, parts)
         if self.reranker_ is None:
             return total
@@ -499,26 +536,28 @@ class Ensemble(LabelScorer):
         unit = unit_rows(sparse_view(X), stored_zeros=True)
         return PairedRows(unit, X.dense) if isinstance(X, PairedRows) else unit
 
-    def _speaking(self) -> Iterator[tuple[LabelScorer, float]]:
-        return zip(self.scorers_, self.weights_, strict=True)
+    def _speaking(self) -> Iterator[tuple[LabelScorer, _Weight]]:
+        for i, (scorer, weight) in enumerate(zip(self.scorers_, self.weights_, strict=True)):
+            known = self.frequencies_
+            yield scorer, _Weight(weight, None if known is None else known.of(i))
 
     def _best(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
         """Best labels by the weighted sum, among the candidates of all scorers."""
         speaking = [pair for pair in self._speaking() if not pair[0].is_silent(rows)]
-        if len(speaking) <= 1:
-            scorer, weight = (speaking or list(self._speaking()))[0]
-            codes, scores = scorer.candidates(rows, k)
-            return codes, scores if weight == 1 else weight * scores.astype(np.float64)
-        wanted = min(max(2 * k, CANDIDATES), self.n_classes)
+        speaking = speaking or list(self._speaking())[:1]
         (first, weight), *others = speaking
+        if not others and weight.factors is None:
+            codes, scores = first.candidates(rows, k)
+            return codes, weight.times(scores.astype(np.float64), codes)
+        wanted = min(max(2 * k, CANDIDATES), self.n_classes)
         codes, scores = first.candidates(rows, wanted)
-        totals = weight * scores
+        totals = weight.times(scores, codes)
         for i, (scorer, weight) in enumerate(others, start=1):
             own, scores, at = scorer.candidates_and_scores(rows, wanted, codes)
-            mine = weight * scores
+            mine = weight.times(scores, own)
             for other, its_weight in speaking[:i]:
-                mine = its_weight * other.scores_at(rows, own) + mine
-            totals = np.hstack([totals + weight * at, mine])
+                mine = its_weight.times(other.scores_at(rows, own), own) + mine
+            totals = np.hstack([totals + weight.times(at, codes), mine])
             codes = np.hstack([codes, own])
         totals[repeated(codes)] = -np.inf
         order = np.lexsort((codes, -totals), axis=1)[:, :k]
@@ -537,12 +576,28 @@ class Ensemble(LabelScorer):
             and len({part.n_features for part in parts} - {None}) <= 1
             and len({part.n_beside for part in parts} - {None}) <= 1
         )
-        reservoir = self.reservoir_
+        frequencies, reservoir = self.frequencies_, self.reservoir_
+        if frequencies is not None:
+            curves = frequencies.curves
+            fits = fits and frequencies.rows.size == self.n_classes
+            fits = fits and (curves is None or len(curves) == len(scorers))
         if reservoir is not None:
             n_classes = reservoir.samples.n_classes
             fits = fits and (n_classes, reservoir.n_scorers) == (self.n_classes, len(scorers))
         if not fits:
             raise ModelFileError("its scorers do not fit together")
+
+
+class _Weight(NamedTuple):
+    """Weight of a scorer, with a factor for each label if they differ."""
+
+    weight: float
+    factors: NDArray[np.float64] | None
+
+    def times(self, scores: NDArray, codes: Codes | slice) -> NDArray:
+        """Scores of these labels, weighed."""
+        weighed = scores if self.weight == 1 else self.weight * scores
+        return weighed if self.factors is None else self.factors[codes] * weighed
 
 
 def _reranked(ranked: ValidationScores, scale: float, said: NDArray) -> ValidationScores:

@@ -312,8 +312,9 @@ class Evidence(NamedTuple):
     def fit(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Scale and values of the curve that make the labels of these rows most likely."""
         weight = None if self.weight is None else self.weight[rows]
+        is_curve = np.arange(KNOTS.size) > 0  # after the scale
         return fit_weights(
-            self.inputs[rows], self.right[rows], self.valid[rows], weight, signed=KNOTS.size - 1
+            self.inputs[rows], self.right[rows], self.valid[rows], weight, signed=is_curve
         )
 
     def counts(self) -> tuple[int, int, bool]:

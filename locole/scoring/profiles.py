@@ -114,7 +114,7 @@ class ProfileScorer(LabelScorer):
     label models are mixed half and half with the common one. It has no parameter per label and
     feature that could overfit labels with few rows, and no noise floor where a row says little.
 
-    How much each feature counts, β_f ≥ 0, is one number for all labels. It is learnt by one pass of
+    How much each feature counts, β_f, is one number for all labels. It is learnt by one pass of
     AdaGrad with falling rate over up to 100,000 rows, on the cross-entropy of a row's label among the 16
     labels that score best by features that are not common. Rows are scored leave-one-out: a row's own
     part is taken out of its label's sums first. Labels with a single row have nothing left to be
@@ -122,7 +122,8 @@ class ProfileScorer(LabelScorer):
     others left out.
 
     In an ensemble, scores with β = 1 (source "profiles") and with the learnt β ("tuned profiles") have a
-    weight each. Because scores are linear in β, their sum is one profile again.
+    weight each, the former of either sign: a negative one takes the same off the weights of all
+    features. Because scores are linear in β, their sum is one profile again.
 
     Parameters
     ----------
@@ -371,15 +372,21 @@ class ProfileScorer(LabelScorer):
         each: list[Any] = [self] if self._plain is None else [self._plain, self]
         return np.stack([scorer.scores_at(rows, codes) for scorer in each], axis=-1)
 
+    @property
+    def signed_sources(self) -> list[str]:
+        """Those with all features alike, which correct those with the learnt β."""
+        return self.sources[:-1]
+
     def set_source_weights(self, weights: NDArray[np.float64]) -> float:
-        """Take the weighted mean of the features' weights; return the sum of the weights."""
-        total = float(weights.sum())
-        if self._plain is not None:
-            each = np.stack([self._plain.feature_weights_, self.feature_weights_])
-            mean = weights / total @ each if total > 0 else each[0]
-            self.set_feature_weights(mean.astype(np.float32))
+        """Add up the features' weights; return the weight of the sum."""
+        if self._plain is None:
+            return float(weights[0])
+        plain, tuned = self._plain.feature_weights_, self.feature_weights_
+        total = weights @ np.stack([plain, tuned]).astype(np.float64)
         self._plain = None
-        return total
+        weight = float(np.abs(weights).sum())
+        self.set_feature_weights((total / weight if weight > 0 else plain).astype(np.float32))
+        return weight
 
     def set_feature_weights(self, weights: NDArray[np.float32]) -> None:
         """Let each feature count this much.
@@ -421,7 +428,7 @@ class ProfileScorer(LabelScorer):
         tuned = self.feature_weights_
         if tuned.dtype != np.float32 or tuned.shape != self.sums_.shape[:1]:
             raise ModelFileError("its label profiles lack the weights of features")
-        if not (np.isfinite(tuned).all() and (tuned >= 0).all()):
+        if not np.isfinite(tuned).all():
             raise ModelFileError("its label profiles have impossible weights of features")
         every = (self.feature_totals_, self.label_totals_)
         for totals, n in zip(every, self.sums_.shape, strict=True):

@@ -32,6 +32,8 @@ class Said(NamedTuple):
 
     codes: NDArray[np.int32]
     """Candidates, shape (rows, 64); −1 at places without one."""
+    counts: NDArray[np.int32]
+    """Rows of the candidates that had been learnt by then, shape (rows, 64)."""
     scores: NDArray[np.float32]
     """By each scorer, shape (rows, 64 · scorers), those of a candidate side by side."""
     near: NDArray[np.float32]
@@ -59,9 +61,11 @@ class Said(NamedTuple):
         codes, cosines = np.full((2, n_rows, _KEPT), -1.0)
         codes[:, : order.shape[1]] = np.where(is_one, np.take_along_axis(trial.codes, order, 1), -1)
         cosines[:, : order.shape[1]] = np.take_along_axis(similarity, order, 1)
+        counts = np.zeros((n_rows, _KEPT), dtype=np.int32)
+        counts[:, : order.shape[1]] = np.take_along_axis(trial.counts, order, 1)
         weight = np.ones(n_rows) if trial.validation.weight is None else trial.validation.weight
         return cls(
-            codes.astype(np.int32), said.reshape(n_rows, -1), cosines.astype(np.float32),
+            codes.astype(np.int32), counts, said.reshape(n_rows, -1), cosines.astype(np.float32),
             weight.astype(np.float64), keys,
         )  # fmt: skip
 
@@ -176,7 +180,8 @@ class Reservoir:
         scores = self.said.scores.reshape(*codes.shape, self.n_scorers).astype(np.float64)
         valid = codes >= 0
         samples = self.samples._replace(weight=self.said.weight)
-        return Trial(samples, names, codes, scores, samples.has(codes) & valid, valid)
+        right, counts = samples.has(codes) & valid, self.said.counts.astype(np.int64)
+        return Trial(samples, names, codes, scores, right, valid, counts)
 
     def evidence(self, trial: Trial, totals: NDArray) -> Evidence:
         """What there is to fit the curve of similarities to."""
@@ -225,16 +230,16 @@ class Reservoir:
 
 
 def _are_lines(said: Said, n_classes: int) -> bool:
-    kinds = (np.int32, np.float32, np.float32, np.float64, np.uint64)
+    kinds = (np.int32, np.int32, np.float32, np.float32, np.float64, np.uint64)
     if not all(
         isinstance(array, np.ndarray) and array.dtype == kind
         for array, kind in zip(said, kinds, strict=True)
     ):
         return False
-    codes, scores, near, weight, keys = said
+    codes, counts, scores, near, weight, keys = said
     n_rows = len(codes) if codes.ndim == 2 else -1
     shapes = (
-        codes.shape == near.shape == (n_rows, _KEPT)
+        codes.shape == counts.shape == near.shape == (n_rows, _KEPT)
         and scores.ndim == 2
         and len(scores) == n_rows
         and scores.shape[1] % _KEPT == 0
@@ -244,6 +249,7 @@ def _are_lines(said: Said, n_classes: int) -> bool:
     return bool(
         shapes
         and ((codes >= -1) & (codes < n_classes)).all()
+        and (counts >= 0).all()
         and np.isfinite(scores).all()
         and ((near >= -1) & (near <= 2)).all()
         and np.isfinite(weight).all()

@@ -12,7 +12,13 @@ from locole.parallel.blocks import map_blocks
 from locole.samples import Rows, Samples, take
 from locole.scoring.base import Codes, LabelScorer, ValidationScores
 from locole.scoring.nearest import NearestScorer
-from locole.scoring.weights import first_is_right, fit_weights, mean_loss
+from locole.scoring.weights import (
+    first_is_right,
+    fit_curves,
+    fit_weights,
+    frequency_shares,
+    mean_loss,
+)
 
 __all__ = ["CANDIDATES", "Trial", "divided", "repeated", "whole_names"]
 
@@ -20,6 +26,9 @@ __all__ = ["CANDIDATES", "Trial", "divided", "repeated", "whole_names"]
 CANDIDATES = 32
 # With fewer validation rows, weights are fitted by likelihood, which uses more of what each row says.
 _MANY_ROWS = 1_000
+# Curves are fitted to the best candidates of a row, if labels differ by that much in the logarithm of
+# their rows (a standard deviation of a tenth is 7 %).
+_CURVE_CANDIDATES, _MIN_SPREAD = 20, 0.1
 # Validation rows scored at a time.
 _BLOCK_ROWS = 256
 
@@ -48,10 +57,21 @@ class Trial(NamedTuple):
     scores: NDArray[np.float64]
     right: NDArray[np.bool_]
     valid: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+    """Rows of each candidate that the scorers have learnt."""
+    signed: NDArray[np.bool_] | None = None
+    """Which sources may have a negative weight."""
 
     @classmethod
-    def of(cls, scorers: Sequence[LabelScorer], validation: Samples, *, n_jobs: int | None) -> Self:
-        """Score the best candidates of every source by all sources."""
+    def of(
+        cls,
+        scorers: Sequence[LabelScorer],
+        validation: Samples,
+        counts: NDArray[np.int64],
+        *,
+        n_jobs: int | None,
+    ) -> Self:
+        """Score the best candidates of every source by all sources; ``counts`` are of all labels."""
         k = min(CANDIDATES, validation.n_classes)
 
         def candidates(part: slice) -> tuple[NDArray, NDArray]:
@@ -63,12 +83,21 @@ class Trial(NamedTuple):
         parts = map_blocks(candidates, validation.n_rows, block=_BLOCK_ROWS, n_jobs=n_jobs)
         codes, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         names = [name for scorer in scorers for name in scorer.sources]
-        right = validation.has(codes)
-        return cls(validation, names, codes, scores, right, ~repeated(codes))
+        signed = np.array([name in s.signed_sources for s in scorers for name in s.sources])
+        learnt, right = counts[codes], validation.has(codes)
+        if not any(scorer.answers_unseen for scorer in scorers):
+            # By accident only, and would teach that labels without rows are better.
+            right &= learnt > 0
+        return cls(validation, names, codes, scores, right, ~repeated(codes), learnt, signed)
 
     @classmethod
     def of_whole(
-        cls, scorers: Sequence[LabelScorer], validation: Samples, *, n_jobs: int | None
+        cls,
+        scorers: Sequence[LabelScorer],
+        validation: Samples,
+        counts: NDArray[np.int64],
+        *,
+        n_jobs: int | None,
     ) -> Self:
         """Score the best candidates of every scorer by all scorers, each as one source."""
         k = min(CANDIDATES, scorers[0].n_classes)
@@ -81,15 +110,19 @@ class Trial(NamedTuple):
 
         parts = map_blocks(candidates, validation.n_rows, block=_BLOCK_ROWS, n_jobs=n_jobs)
         codes, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        right = validation.has(codes)
-        return cls(validation, whole_names(scorers), codes, scores, right, ~repeated(codes))
+        names, right = whole_names(scorers), validation.has(codes)
+        return cls(validation, names, codes, scores, right, ~repeated(codes), counts[codes])
 
     def by_scorer(self, scorers: Sequence[LabelScorer], weights: NDArray) -> Trial:
         """The same with one source for each scorer, the sum of its sources with these weights."""
         ends = np.cumsum([len(scorer.sources) for scorer in scorers])[:-1]
         parts = zip(np.split(self.scores, ends, axis=-1), np.split(weights, ends), strict=True)
         scores = np.stack([table @ part for table, part in parts], axis=-1)
-        return self._replace(names=whole_names(scorers), scores=scores)
+        return self._replace(names=whole_names(scorers), scores=scores, signed=None)
+
+    def times(self, weights: Sequence[float] | NDArray) -> Trial:
+        """The same with weighted scores."""
+        return self._replace(scores=self.scores * np.asarray(weights))
 
     @property
     def criterion(self) -> _Criterion:
@@ -99,8 +132,34 @@ class Trial(NamedTuple):
     def weights(self, use: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return a weight for each source; 0 for those that are not in use."""
         scores = self.scores if use is None else self.scores * use
-        weight = self.validation.weight
-        return fit_weights(scores, self.right, self.valid, weight, power=self.criterion.power)
+        return fit_weights(
+            scores, self.right, self.valid, self.validation.weight,
+            signed=self.signed, power=self.criterion.power,
+        )  # fmt: skip
+
+    def curves(self) -> NDArray[np.float64] | None:
+        """Factors of sums, a curve over the rows of a label for each source, as `fit_curves` has them.
+
+        None if there are too few validation rows to tell, or all labels have about as many rows.
+        """
+        is_label = self.valid & (self.counts > 0)
+        spread = np.log2(self.counts[is_label]).std() if is_label.any() else 0.0
+        if len(self.right) < _MANY_ROWS or spread < _MIN_SPREAD:
+            return None
+        total = np.where(self.valid, self.scores.sum(axis=-1), -np.inf)
+        order = np.argsort(-total, axis=1, kind="stable")[:, :_CURVE_CANDIDATES]
+        tables: Any = (self.counts, self.right, self.valid)
+        counts, right, valid = (np.take_along_axis(table, order, 1) for table in tables)
+        scores = np.take_along_axis(self.scores, order[..., None], 1)
+        same = np.ones(scores.shape[2])
+        return fit_curves(scores, counts, right, valid, same, self.validation.weight)
+
+    def totals(self, curves: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """Sums over the sources, with factors by the rows of a label."""
+        if curves is None:
+            return self.scores.sum(axis=-1)
+        factors = frequency_shares(self.counts) @ curves.T
+        return np.einsum("rcs,rcs->rc", self.scores, factors)
 
     def without_idle(
         self, scorers: Sequence[LabelScorer], optional: Sequence[str]
@@ -135,8 +194,10 @@ class Trial(NamedTuple):
         """Part of the rows whose label comes first."""
         return float(first_is_right(self.scores @ weights, self.right, self.valid).mean())
 
-    def choice(self, weights: NDArray, also: dict[str, Any] | None = None) -> dict[str, Any]:
-        """What the weights are, and how good each source is alone and together."""
+    def choice(
+        self, weights: NDArray, totals: NDArray, also: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What the weights are, and how good each source is alone and all are by their totals."""
         alone = np.eye(len(self.names))
         sources = {
             name: {"accuracy": self.accuracy(row), "weight": float(weight)}
@@ -144,7 +205,7 @@ class Trial(NamedTuple):
         }
         return {
             "validation_rows": len(self.right),
-            "accuracy": self.accuracy(weights),
+            "accuracy": float(first_is_right(totals, self.right, self.valid).mean()),
             "sources": (also or {}) | sources,
         }
 
@@ -152,13 +213,13 @@ class Trial(NamedTuple):
         self, scorers: Sequence[LabelScorer], kept: Sequence[int], weights: NDArray
     ) -> dict[str, Any]:
         """What the choice says of the sources of scorers that are not kept."""
-        found = self.choice(weights)["sources"]
+        found = self.choice(weights, self.scores @ weights)["sources"]
         gone = [scorer for i, scorer in enumerate(scorers) if i not in kept]
         return {name: found[name] for scorer in gone for name in scorer.sources}
 
-    def ranked(self, weights: NDArray) -> ValidationScores:
-        """All candidates under these weights, best first."""
-        total = np.where(self.valid, self.scores @ weights, -np.inf)
+    def ranked(self, totals: NDArray) -> ValidationScores:
+        """All candidates by these totals, best first."""
+        total = np.where(self.valid, totals, -np.inf)
         order = np.argsort(-total, axis=1, kind="stable")
         codes, total, right = (
             np.take_along_axis(table, order, 1) for table in (self.codes, total, self.right)

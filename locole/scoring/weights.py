@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,18 @@ from scipy.optimize import minimize
 
 from locole.parallel.blocks import one_blas_thread
 
-__all__ = ["first_is_right", "fit_weights", "mean_loss"]
+__all__ = [
+    "FREQUENCIES",
+    "first_is_right",
+    "fit_curves",
+    "fit_weights",
+    "frequency_shares",
+    "mean_loss",
+]
 
-# Of weights of either sign, beside the mean loss of a row.
+#: Rows of a label at which `fit_curves` fits weights; on a logarithmic scale they are linear in between.
+FREQUENCIES = np.array([0, 1, 2, 8, 64, 1024])
+# Of weights of either sign, and of what curves add to a weight, beside the mean loss of a row.
 _PENALTY = 1e-3
 
 
@@ -22,7 +31,7 @@ def fit_weights(
     valid: NDArray[np.bool_],
     sample_weight: NDArray | None = None,
     *,
-    signed: int = 0,
+    signed: NDArray[np.bool_] | None = None,
     power: float = 0.0,
 ) -> NDArray[np.float64]:
     """Non-negative weights under which the right candidates are most likely.
@@ -44,9 +53,9 @@ def fit_weights(
     right, valid : arrays of shape (rows, candidates)
         Which candidates are labels of the row; which count at all.
     sample_weight : array of shape (rows,), optional
-    signed : int
-        How many sources, the last, may have negative weights. They have a slight penalty, because there
-        may be few rows to which they make a difference.
+    signed : bool array of shape (sources,), optional
+        Which sources may have negative weights. They have a slight penalty, because there may be few
+        rows to which they make a difference.
     power : float
         q, from 0 to 1.
 
@@ -60,20 +69,84 @@ def fit_weights(
     """
     rows, right, valid, share = _one_right(right, valid, sample_weight)
     scores, right, valid = _packed(scores[rows], right, valid)
-    sure = scores.shape[2] - signed
+    signed = np.zeros(scores.shape[2], dtype=bool) if signed is None else signed
     if rows.size == 0:
-        return np.repeat([1.0, 0.0], [sure, signed])
+        return np.where(signed, 0.0, 1.0)
     share = share / share.sum()
     spread = scores[valid].std(axis=0)
     # A source that says the same of every candidate says nothing.
     silent = spread <= 1e-9 * np.abs(scores[valid]).max(axis=0)
     spread = np.where(silent, np.inf, spread)
     trial = _Trial((scores / spread).reshape(-1, spread.size), right, valid, share)
-    found = trial.lowest(np.repeat([0.5, 0.0], [sure, signed]), 0.0, signed=signed)
+    found = trial.lowest(np.where(signed, 0.0, 0.5), 0.0, signed=signed)
     if power == 0:
         return found / spread
     weights = trial.lowest(found, power, signed=signed) / spread
     return weights * fit_weights((scores @ weights)[..., None], right, valid, share)
+
+
+def fit_curves(
+    scores: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    right: NDArray[np.bool_],
+    valid: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    sample_weight: NDArray | None = None,
+) -> NDArray[np.float64]:
+    """Weights of sources by the number of rows that a label has.
+
+    A regression scores labels with few rows too low, because it shrinks them, and other sources are
+    off in ways of their own. So the weight of a source becomes a curve over the number of rows, with
+    corners at `FREQUENCIES`. Minimises the mean of ``−log p``, as `fit_weights` does, with a slight
+    penalty for leaving the weights that are the same for all labels.
+
+    Parameters
+    ----------
+    scores, right, valid, sample_weight : arrays
+        As for `fit_weights`.
+    counts : array of shape (rows, candidates)
+        Rows of each candidate that the sources have learnt.
+    weights : array of shape (sources,)
+        Non-negative weights that are the same for all labels.
+
+    Returns
+    -------
+    array of shape (sources, corners)
+
+    Examples
+    --------
+    >>> scores = np.array([[[2.0], [1.0]], [[1.0], [2.0]]])
+    >>> counts = np.array([[64, 1], [64, 1]])
+    >>> right = np.array([[False, True], [False, True]])
+    >>> curves = fit_curves(scores, counts, right, np.ones((2, 2), dtype=bool), np.ones(1))
+    >>> bool(curves[0, 1] > 1 > curves[0, 4])
+    True
+    """
+    rows, right, valid, share = _one_right(right, valid, sample_weight)
+    n_sources, n_corners = scores.shape[2], FREQUENCIES.size
+    same = np.repeat(weights, n_corners)
+    if rows.size == 0:
+        return same.reshape(n_sources, n_corners)
+    spread = np.repeat(scores[rows][valid].std(axis=0).clip(min=1e-12), n_corners)
+    parts = scores[rows][..., None] * frequency_shares(counts[rows])[:, :, None, :]
+    trial = _Trial(parts.reshape(-1, same.size) / spread, right, valid, share / share.sum())
+    found = trial.lowest_near(same * spread) / spread
+    return found.reshape(n_sources, n_corners)
+
+
+def frequency_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How much each of `FREQUENCIES` says of labels with so many rows; the last axis sums to 1.
+
+    Examples
+    --------
+    >>> frequency_shares(np.array([0, 1, 4, 5000]))
+    array([[1. , 0. , 0. , 0. , 0. , 0. ],
+           [0. , 1. , 0. , 0. , 0. , 0. ],
+           [0. , 0. , 0.5, 0.5, 0. , 0. ],
+           [0. , 0. , 0. , 0. , 0. , 1. ]])
+    """
+    scale, corners = np.log2(np.maximum(counts, 0.5)), np.log2(np.maximum(FREQUENCIES, 0.5))
+    return np.stack([np.interp(scale, corners, one) for one in np.eye(corners.size)], axis=-1)
 
 
 class _Trial(NamedTuple):
@@ -85,25 +158,33 @@ class _Trial(NamedTuple):
     share: NDArray[np.float64]
     """How much each row counts."""
 
-    def lowest(self, start: NDArray, power: float, *, signed: int) -> NDArray[np.float64]:
-        """Weights with the smallest loss; the last ``signed`` may be negative, for a penalty."""
-        sure = start.size - signed
-        bounds = [(0.0, None)] * sure + [(None, None)] * signed
-        penalty = np.repeat([0.0, _PENALTY], [sure, signed])
+    def lowest(
+        self, start: NDArray, power: float, *, signed: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Weights with the smallest loss; those that are ``signed`` may be negative, for a penalty."""
+        bounds = [(None if free else 0.0, None) for free in signed]
+        return self._lowest(start, bounds, power, np.where(signed, _PENALTY, 0.0), 0.0)
+
+    def lowest_near(self, center: NDArray) -> NDArray[np.float64]:
+        """Non-negative weights with the smallest loss, for a penalty on leaving the center."""
+        return self._lowest(center, [(0.0, None)] * center.size, 0.0, _PENALTY, center)
+
+    def _lowest(self, start: NDArray, bounds: list[Any], *more: Any) -> NDArray[np.float64]:
         with one_blas_thread():
             found = minimize(
-                self._objective, start, (power, penalty), jac=True, method="L-BFGS-B", bounds=bounds
+                self._objective, start, more, jac=True, method="L-BFGS-B", bounds=bounds
             )
         return found.x
 
     def _objective(
-        self, weights: NDArray, power: float, penalty: NDArray
+        self, weights: NDArray, power: float, penalty: NDArray | float, center: NDArray | float
     ) -> tuple[float, NDArray[np.float64]]:
         """Loss and slope."""
+        away = weights - center
         p = _softmax((self.flat @ weights).reshape(self.valid.shape), self.valid)
         slopes = (self.share * p[self.right] ** power)[:, None] * (p - self.right)
-        loss = self.share @ _losses(p[self.right], power) + penalty @ weights**2 / 2
-        return loss, slopes.ravel() @ self.flat + penalty * weights
+        loss = self.share @ _losses(p[self.right], power) + np.sum(penalty * away**2) / 2
+        return float(loss), slopes.ravel() @ self.flat + penalty * away
 
 
 def _packed(

@@ -89,7 +89,7 @@ def test_sources_of_either_sign_have_a_slight_penalty(seed):
     """The optimum of the mean loss and half a thousandth of their weights' squares."""
     scores, right, valid = trial(seed, 3)
     unit = 1 / scores[valid].std(axis=0)
-    found = fit_weights(scores, right, valid, signed=2)
+    found = fit_weights(scores, right, valid, signed=np.array([False, True, True]))
     assert found[0] >= 0
 
     def objective(weights):
@@ -105,7 +105,7 @@ def test_sources_of_either_sign_have_a_slight_penalty(seed):
 def test_a_source_that_misleads_may_count_negatively():
     scores, right, valid = trial(0)
     scores[..., 1] = -1.0 * right + np.random.default_rng(2).standard_normal(right.shape)
-    good, bad = fit_weights(scores, right, valid, signed=1)
+    good, bad = fit_weights(scores, right, valid, signed=np.array([False, True]))
     assert good >= 0
     assert bad < -0.3
 
@@ -114,7 +114,9 @@ def test_no_row_has_its_label_among_the_candidates():
     scores, right, valid = trial(0)
     np.testing.assert_array_equal(fit_weights(scores, right & False, valid), [1, 1])
     np.testing.assert_array_equal(fit_weights(scores, right, valid & ~right), [1, 1])
-    np.testing.assert_array_equal(fit_weights(scores, right & False, valid, signed=1), [1, 0])
+    np.testing.assert_array_equal(
+        fit_weights(scores, right & False, valid, signed=np.array([False, True])), [1, 0]
+    )
 
 
 @pytest.mark.parametrize("constant", [0.0, 5.0])
