@@ -83,7 +83,13 @@ class LabelFeatures(NamedTuple):
     terms are the features themselves."""
 
     def check(self, n_features: int) -> None:
-        """Refuse arrays that do not fit together."""
+        """Refuse arrays that do not fit together.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns of X.
+        """
         n_terms = n_features if self.terms is None else self.terms.shape[1]
         fits = len(self.labels) == self.rows.shape[0] and self.rows.shape[1] == n_terms
         if not fits or (self.terms is not None and self.terms.shape[0] != n_features):
@@ -93,7 +99,13 @@ class LabelFeatures(NamedTuple):
             )
 
     def aligned(self, classes: NDArray) -> sp.csr_array:
-        """Rows in the order of labels; labels without a text have an empty one."""
+        """Rows in the order of labels; labels without a text have an empty one.
+
+        Parameters
+        ----------
+        classes : array
+            Labels, in the order that is wanted.
+        """
         codes = codes_of(as_type_of(np.asarray(self.labels), classes), np.asarray(self.labels))
         rows = sp.csr_array(self.rows, dtype=np.float32)
         none = sp.csr_array((1, rows.shape[1]), dtype=np.float32)

@@ -96,3 +96,16 @@ def test_the_same_pythons_are_tested_as_named():
     assert re.search(r"python: \[(.*)\]", workflow)[1].replace('"', "").split(", ") == named
     assert {"make lint", "make test"} <= set(re.findall(r"- run: (.*)", workflow))
     assert project["requires-python"] == f">={named[0]}"
+
+
+def test_the_version_is_the_same_everywhere():
+    """A release has its version in the citation and on top of the changelog."""
+    released = __version__.partition(".dev")[0]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", changes, flags=re.MULTILINE)[0]
+    if released == __version__:
+        assert f"\nversion: {released}\n" in citation
+        assert newest == (released, re.search(r"date-released: (\S+)", citation)[1])
+    else:
+        assert newest[0] == "Unreleased"

@@ -25,6 +25,7 @@ MODULES = {
     "locole.dense_rows": ("DenseRows", "PairedRows"),
     "locole.exceptions": None,
     "locole.explanations": ("Explanation", "Explanations"),
+    "locole.labels": ("LabelFeatures",),
 }
 #: The order of the menu; packages that are not named come after them.
 ORDER = ("locole", "locole.text", "locole.datasets", "locole.metrics", "locole.scoring")

@@ -147,14 +147,30 @@ class NameScorer(LabelScorer):
         return dict.fromkeys(self.sources, "exactly")
 
     def set_texts(self, label_rows: Any, feature_terms: Any = None) -> None:
-        """Give labels other texts, or more labels a text."""
+        """Give labels other texts, or more labels a text.
+
+        Parameters
+        ----------
+        label_rows : sparse array of shape (n_classes, terms)
+            Terms of the text of each label.
+        feature_terms : sparse array of shape (n_features, terms), optional
+            What each feature says in these terms.
+        """
         self.label_rows_ = _float_rows(label_rows)
         self.feature_terms_ = None if feature_terms is None else _float_rows(feature_terms)
         self.counts_ = np.pad(self.counts_, (0, self.label_rows_.shape[0] - self.counts_.size))
         self.__dict__.pop("_by_term", None)
 
     def add_texts(self, codes: Codes, named: LabelFeatures) -> None:
-        """Give these labels a text, whose terms may be more than before."""
+        """Give these labels a text, whose terms may be more than before.
+
+        Parameters
+        ----------
+        codes : array of int
+            Codes of the labels.
+        named : LabelFeatures
+            Their texts.
+        """
         n_terms = named.rows.shape[1]
         rows = self.label_rows_.copy()
         rows.resize((self.n_classes, max(n_terms, rows.shape[1])))

@@ -476,7 +476,20 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     @contextmanager
     def naming(self, classifier: Any, features: TextFeatures) -> Iterator[None]:
-        """Let a classifier know the texts of labels while it is fitted."""
+        """Let a classifier know the texts of labels while it is fitted.
+
+        Parameters
+        ----------
+        classifier : classifier of rows
+            The classifier that is given label texts.
+        features : TextFeatures
+            Fitted features of the texts.
+
+        Yields
+        ------
+        None
+            For the time of the fit.
+        """
         self.label_terms_ = None
         if self.label_texts is None:
             yield
@@ -503,6 +516,7 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         label_texts : dict of label to str
+            Name or description of each label.
         """
         check_is_fitted(self)
         if self.label_terms_ is None:
