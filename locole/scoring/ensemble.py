@@ -584,6 +584,9 @@ class Ensemble(LabelScorer):
         if reservoir is not None:
             n_classes = reservoir.samples.n_classes
             fits = fits and (n_classes, reservoir.n_scorers) == (self.n_classes, len(scorers))
+            sources = self.choice_.get("sources", {})
+            parts_of = list(sources.values()) if isinstance(sources, dict) else [sources]
+            fits = fits and all(isinstance(part, dict) and "weight" in part for part in parts_of)
         if not fits:
             raise ModelFileError("its scorers do not fit together")
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 
 from locole import LocoleClassifier, load
 from locole.datasets import make_topics
-from locole.exceptions import LocoleError, LocoleWarning
+from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.regressors import ElasticNetRegressor, MLPRegressor, SoftmaxRegressor
 from locole.samples import Rows, Samples
 from locole.scoring import Ensemble, ProfileScorer, PrototypeScorer, VectorScorer
@@ -248,6 +248,16 @@ def test_dense_rows_of_well_known_labels(n_classes, is_known):
     assert LocoleClassifier(nearest=False).fit(rows, labels).scorer_.reranker_ is None
     new, new_labels = dense_rows(2200, n_classes=n_classes)
     assert classifier.score(new[1100:], new_labels[1100:]) > 0.9
+
+
+@pytest.mark.parametrize("sources", [3.0, {"prototypes": 1.0}, {"prototypes": {"accuracy": 1.0}}])
+def test_sources_of_a_file_are_checked(sources):
+    """Learning more asks for their weights."""
+    scorer = LocoleClassifier().fit(*dense_rows(1100, n_classes=50)).scorer_
+    scorer._check_learnt()
+    scorer.choice_ = {**scorer.choice_, "sources": sources}
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        scorer._check_learnt()
 
 
 @pytest.mark.parametrize(
