@@ -16,7 +16,7 @@ CLEAN := .venv-clean
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts check-dist demo dist docs plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-growing bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts check-dist demo dist docs plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ bench-solver: setup  ## scaling and memory of the elastic-net solver; saves benc
 
 bench-calibration: setup  ## probabilities, abstention and label sets; saves benchmarks/records/calibration.json
 	$(BIN)/python benchmarks/bench_calibration.py --data $(DATA) $(ARGS)
+
+bench-growing: setup  ## updates of a model day by day; saves benchmarks/records/growing.json
+	$(ONE_THREAD) $(BIN)/python benchmarks/bench_growing.py --data $(DATA) $(ARGS)
 
 bench-storage: setup  ## accuracy of weights in fewer bits on the data sets in $(DATA)
 	$(BIN)/python benchmarks/bench_storage.py --data $(DATA)

@@ -251,8 +251,8 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         are added to what was learnt; a row given twice counts twice.
 
         An ensemble keeps a sample of up to 2,000 rows as it scored them before it learnt them
-        (``scorer_.reservoir_``). Rows enter it with the probability that keeps it uniform over all rows
-        so far, and weights and probabilities are fitted to it anew.
+        (``scorer_.reservoir_``), in which new rows take the place of old ones. Weights and
+        probabilities are fitted to it anew.
 
         Parameters
         ----------

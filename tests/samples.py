@@ -66,6 +66,8 @@ def write_samples(folder: Path) -> None:
         _write(folder, f"{name}.tsv", "".join(lines))
     named = {**dict(zip(ANIMALS, ANIMALS, strict=True)), "donkey": "donkey or ass"}
     _write(folder, "names.tsv", "".join(f"{label}\t{name}\n" for label, name in named.items()))
+    monday = [*make_rows(20, 6), *(("llama", f"spits llama{i % 3} common{i}") for i in range(6))]
+    _write(folder, "monday.tsv", "".join(f"{label}\t{text}\n" for label, text in monday))
     texts = [text for _, text in make_rows(12, 3)]
     _write(folder, "new.txt", "".join(f"{text}\n" for text in texts))
     _write(folder, "new.csv", "title\n" + "".join(f"{text}\n" for text in texts))

@@ -28,6 +28,8 @@ VERBS = {
     "predict": "locole.cli.predict",
     "evaluate": "locole.cli.evaluate",
     "explain": "locole.cli.explain",
+    "update": "locole.cli.update",
+    "labels": "locole.cli.labels",
     "inspect": "locole.cli.inspect",
     "serve": "locole.cli.serve",
     "coherence": "locole.cli.coherence",

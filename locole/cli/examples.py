@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse, vstack
 
 from locole.cli.encoders import find_encoder
 from locole.cli.outputs import kept_bad_rows
@@ -39,6 +39,7 @@ __all__ = [
     "is_multilabel",
     "n_features_of",
     "open_model",
+    "read_labelled",
     "read_training",
     "takes_texts",
 ]
@@ -49,6 +50,8 @@ NUMBERS = ("libsvm", "xmc", "npz", "dense")
 FIRST_INDEX = "libsvm_first_index"
 # Bytes from which the number of rows of a file is estimated.
 _SAMPLE_BYTES = 1 << 16
+# Rows read at a time where all are wanted.
+_READ_ROWS = 1 << 16
 
 
 class Batch(NamedTuple):
@@ -218,6 +221,26 @@ def batches(
         if labelled:
             rows = (_checked_sets(batch, path, has_several) for batch in rows)
     return track(rows, doing, total=_estimated_rows(path), unit="rows", size=len)
+
+
+def read_labelled(path: str, model: Any, reading: Reading, *, notes: dict[str, str]) -> Batch:
+    """All rows of a file with labels, as the model takes them."""
+    parts = list(
+        batches(
+            path, model, reading, batch_rows=_READ_ROWS, labelled=True, notes=notes,
+            doing=f"reading {path}",
+        )
+    )  # fmt: skip
+    if not parts:
+        raise LocoleError(f"{path} has no rows: is it the right file?")
+    return Batch(_joined([part.features for part in parts]), _joined([p.labels for p in parts]))
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Texts, rows or labels of all batches."""
+    if isinstance(parts[0], list):
+        return [one for part in parts for one in part]
+    return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
 
 def is_multilabel(model: Any) -> bool:

@@ -12,7 +12,7 @@ __all__ = ["EXAMPLES", "inspect"]
 
 EXAMPLES = ("locole inspect model", "locole inspect model --verify --json")
 
-_SHOWN_LABELS = 5
+_SHOWN_LABELS, _SHOWN_ENTRIES = 5, 20
 
 
 def inspect(
@@ -54,12 +54,19 @@ def _description(path: str, manifest: Any, model: Any) -> dict[str, Any]:
         "first_labels": labels[:_SHOWN_LABELS],
         "features": int(classifier.n_features_in_),
         **_chosen(classifier),
+        **_journal(model),
         "parts": outline(model).to_dict(),
         "arrays": {
             name: {"dtype": entry.dtype, "shape": list(entry.shape), "bytes": entry.nbytes}
             for name, entry in manifest.arrays.items()
         },
     }
+
+
+def _journal(model: Any) -> dict[str, Any]:
+    """What was done to the model since it was fitted, if anything."""
+    past = getattr(model, "past_", None)
+    return {} if past is None else {"journal": past.journal_}
 
 
 def _chosen(classifier: Any) -> dict[str, Any]:
@@ -79,6 +86,7 @@ def _print(found: dict[str, Any]) -> None:
     from locole.cli.show import print_pairs, print_table, size
 
     parts, arrays = found.pop("parts"), found.pop("arrays")
+    journal = found.pop("journal", [])
     shown = {name.replace("_", " "): value for name, value in found.items()}
     made_by = dict(found["made_by"])
     shown["made by"] = f"locole {made_by.pop('locole', '?')}"
@@ -89,6 +97,9 @@ def _print(found: dict[str, Any]) -> None:
     if "choice" in shown:
         shown["choice"] = str(shown["choice"])
     print_pairs(shown)
+    if journal:
+        print("\njournal")
+        print_table(["date", "did", "what"], [_entry(entry) for entry in journal[-_SHOWN_ENTRIES:]])
     print()
     _print_part("model", parts, indent=0)
     print()
@@ -97,6 +108,13 @@ def _print(found: dict[str, Any]) -> None:
         for name, entry in arrays.items()
     ]
     print_table(["array", "type", "shape", "size"], rows)
+
+
+def _entry(entry: dict[str, Any]) -> tuple[str, str, str]:
+    """An entry of the journal as a line of a table."""
+    rest = {key: value for key, value in entry.items() if key not in ("date", "did")}
+    what = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in rest.items())
+    return str(entry.get("date", "")), str(entry["did"]), what
 
 
 def _print_part(name: str, part: dict[str, Any], *, indent: int) -> None:

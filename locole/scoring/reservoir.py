@@ -23,6 +23,9 @@ __all__ = ["Reservoir", "Said", "row_keys"]
 
 # Candidates of a row that are kept: the right ones, and the best others.
 _KEPT = 64
+# Rows that the sample speaks for, in units of its size. Old ones were scored by a model that did not
+# know the labels of today, and ask for weights of a model that is no more.
+_WINDOW = 5
 # Most rows and scorers that a file may ask for.
 _MOST_ROWS, _MOST_SCORERS = 1 << 20, 64
 
@@ -81,14 +84,17 @@ class Said(NamedTuple):
 
 @saved_as("reservoir")
 class Reservoir:
-    """A uniform sample of all rows that an ensemble has met, as it was scored before it was learnt.
+    """A sample of the rows that an ensemble has met, as it was scored before it was learnt.
 
     It holds no rows, only their candidates and what every scorer said of these at that time: to score a
     row again that has been learnt since would flatter the scorers that remember most. The price is that
-    old lines are those of an older model; they are replaced at the rate at which rows arrive.
+    old lines are those of an older model.
 
-    Of n rows met so far each is in the sample with the same probability, ``size / n`` (Vitter's
-    algorithm R). Rows of labels that were not known are not met: no scorer could have proposed these.
+    While fewer than five times ``size`` rows have been met, each is in the sample with the same
+    probability (Vitter's algorithm R). From then on every new row enters with probability 1/5, in the
+    place of a random one, so that lines fade away: half of them are younger than 3.5 times ``size``
+    rows (Aggarwal's biased reservoir). Rows of labels that were not known are not met: no scorer could
+    have proposed these.
 
     Parameters
     ----------
@@ -119,7 +125,7 @@ class Reservoir:
     def drawn(self, n_rows: int, *, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of the next rows enter, and the places that they take, those after the end included."""
         rng = np.random.default_rng([seed, self.n_seen, 9])
-        met = self.n_seen + 1 + np.arange(n_rows)
+        met = np.minimum(self.n_seen + 1 + np.arange(n_rows), _WINDOW * self.size)
         places = (rng.random(n_rows) * met).astype(np.int64)
         free = max(min(self.size - self.n_rows, n_rows), 0)
         places[:free] = self.n_rows + np.arange(free)

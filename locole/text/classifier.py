@@ -30,6 +30,7 @@ from locole.text.encoding import Encoder, check_encoder, encode, name_of, probe
 from locole.text.explaining import with_words
 from locole.text.features import TextFeatures
 from locole.text.label_texts import LabelTerms, check_label_texts
+from locole.text.living import LivingTexts
 from locole.text.texts import check_texts
 
 __all__ = ["TextClassifier"]
@@ -50,7 +51,7 @@ class RowClassifier(Protocol):
 
 
 @saved_as("text.classifier")
-class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
+class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator):
     """`TextFeatures` and a classifier of rows as one classifier of texts.
 
     Parameters
@@ -156,11 +157,11 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from more texts, which may have new labels but bring no new terms.
+        """Learn from more texts, which may have new labels and new terms.
 
-        The vocabulary and its weights are those of the first call. A stream of texts whose words are
-        not known in advance wants ``TextFeatures(n_features=2**20)``, which has a column for every
-        term there may be.
+        New terms get columns after all others (`TextFeatures.partial_fit`) if the classifier can take
+        more features, as `LocoleClassifier` without a network can; otherwise they are passed over. See
+        `LocoleClassifier.partial_fit` for the labels.
 
         Parameters
         ----------
@@ -173,8 +174,11 @@ class TextClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         more = {"classes": classes, "sample_weight": sample_weight}
         if self.__sklearn_is_fitted__():
             self.classifier_ = copy.copy(self.classifier_)
-            X = self.with_vectors(self.features_.transform(texts), texts)
-            _learns_more(self.classifier_)(X, y, **more)
+            learns = _learns_more(self.classifier_)
+            if getattr(self.classifier_, "grows", False):
+                self.features_ = copy.copy(self.features_).partial_fit(texts)
+                self.classifier_.grow_features(self.features_.n_columns_)
+            learns(self.with_vectors(self.features_.transform(texts), texts), y, **more)
             return self
         features, classifier = self._parts()
         _learns_more(classifier)

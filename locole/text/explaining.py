@@ -48,15 +48,16 @@ def _words(features: TextFeatures, text: str, adds: dict[int, float]) -> list[tu
     pieces = prepared.split()
     written = text.split() if len(text.split()) == len(pieces) else pieces
     values = [0.0] * len(pieces)
-    first = 0
+    first, columns = 0, features.places()
     for block, idf in features.idf_.items():
         places: dict[int, list[list[int]]] = defaultdict(list)
         occurrences = list(_occurrences(features, block, prepared))
         for column, (_, words) in zip(
             _columns(features, block, occurrences), occurrences, strict=True
         ):
-            if first + column in adds and column >= 0:
-                places[first + column].append(words)
+            at = int(columns[first + column]) if column >= 0 else -1
+            if at in adds:
+                places[at].append(words)
         for column, found in places.items():
             for words in found:
                 for word in words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -56,6 +57,11 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         The vocabulary of "word" and "char", in the order of columns; empty when hashing.
     idf_ : dict of str to array
         Weight of each term.
+    n_texts_ : int or None
+        Texts that were learnt from; None in old files.
+    grown_ : array of shape (n_times, n_blocks), or None
+        Terms of words and of characters that came each time, if some came later: their columns are
+        after all that were there.
 
     Examples
     --------
@@ -83,7 +89,11 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         "idf_": dict,
         # The parameters at the time of fit: they may be set anew without fitting again.
         "_settings": dict,
+        "n_texts_": (int, type(None)),
+        "grown_": (np.ndarray, type(None)),
     }
+    n_texts_: int | None
+    grown_: NDArray[np.int64] | None
 
     def __init__(
         self,
@@ -152,7 +162,90 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         self.terms_ = {block: v.get_feature_names_out() for block, v in has_terms.items()}
         self.analyzer_, self.analyzer_reason_, self.idf_ = analyzer, reason, idf
         self._vectorizers, self._settings = vectorizers, settings
+        self.n_texts_, self.grown_ = len(texts), None
         return joined(parts)
+
+    def partial_fit(self, texts: Any, y: Any = None) -> Self:
+        """Give new terms of more texts columns of their own, after all others; nothing else changes.
+
+        A term that is in df of the texts, and was in none of those before, gets the weight that it has
+        among all n texts so far, ``1 + ln((1 + n) / (1 + df))``, for good; so do the known terms keep
+        theirs. Terms in fewer than ``min_df`` of the texts are left out. When hashing, every term has a
+        column already.
+
+        Parameters
+        ----------
+        texts : list of str
+            As for `fit`.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        TextFeatures
+            Itself.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(texts)
+        texts = check_texts(texts)
+        n_texts = self._n_texts() + len(texts)
+        if self.terms_:
+            self._learn_terms(texts, n_texts)
+        self.n_texts_ = n_texts
+        return self
+
+    def _learn_terms(self, texts: Any, n_texts: int) -> None:
+        vectorizers, terms, idf = dict(self._ready()), dict(self.terms_), dict(self.idf_)
+        sizes = [weights.size for weights in idf.values()]
+        for block, old in vectorizers.items():
+            counter = make_vectorizer(block, self.analyzer_, **self._settings)
+            counts = count(counter, texts)
+            if counts is None:
+                continue
+            found = counter.get_feature_names_out()
+            new = np.flatnonzero([term not in old.vocabulary_ for term in found])
+            if new.size == 0:
+                continue
+            df = np.bincount(counts.indices, minlength=found.size)[new]
+            numbers = range(len(old.vocabulary_), len(old.vocabulary_) + new.size)
+            known = make_vectorizer(block, self.analyzer_, **self._settings)
+            known.vocabulary_ = old.vocabulary_ | dict(zip(found[new], numbers, strict=True))
+            vectorizers[block] = known
+            terms[block] = np.concatenate([terms[block].astype(object), found[new]])
+            weights = 1 + np.log((1 + n_texts) / (1 + df))
+            idf[block] = np.concatenate([idf[block], weights.astype(np.float32)])
+        more = [weights.size - size for weights, size in zip(idf.values(), sizes, strict=True)]
+        if any(more):
+            before = np.array([sizes]) if self.grown_ is None else self.grown_
+            self.grown_ = np.vstack([before, [more]])
+            self._vectorizers, self.terms_, self.idf_ = vectorizers, terms, idf
+
+    def _n_texts(self) -> int:
+        """Texts learnt from; of an old file as its rarest term tells."""
+        if self.n_texts_ is not None:
+            return self.n_texts_
+        rarest = max(float(idf.max()) for idf in self.idf_.values())
+        least = self._settings["min_df"]
+        return max(1, round((1 + least) * math.exp(min(rarest, 40.0) - 1)) - 1)
+
+    def places(self) -> NDArray[np.int64]:
+        """Column of each term, words before characters.
+
+        Returns
+        -------
+        array of shape (n_columns,)
+            In the order of ``terms_``, block by block.
+        """
+        if self.grown_ is None:
+            return np.arange(self.n_columns_)
+        ends = np.cumsum(self.grown_).reshape(self.grown_.shape)
+        return np.concatenate(
+            [
+                np.arange(last - size, last)
+                for sizes, lasts in zip(self.grown_.T, ends.T, strict=True)
+                for size, last in zip(sizes, lasts, strict=True)
+            ]
+        )
 
     def transform(self, texts: Any) -> sp.csr_matrix:
         """Return the rows of texts; terms that are not in the vocabulary are passed over.
@@ -170,7 +263,12 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         texts = check_texts(texts)
         counts = [(b, v.transform(each_text(texts))) for b, v in self._ready().items()]
-        return joined([tfidf(c, self.idf_[block])[0] for block, c in counts])
+        X = joined([tfidf(c, self.idf_[block])[0] for block, c in counts])
+        if self.grown_ is not None:
+            X.indices = self.places().astype(X.indices.dtype)[X.indices]
+            X.has_sorted_indices = False
+            X.sort_indices()
+        return X
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Name of each column: ``word__apple``, ``char__ap``; a number instead when hashing.
@@ -191,7 +289,9 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
             for block, idf in self.idf_.items()
             for term in self.terms_.get(block, range(idf.size))
         ]
-        return np.array(names, dtype=object)
+        found = np.empty(len(names), dtype=object)
+        found[self.places()] = names
+        return found
 
     def _name_of(self, column: int) -> str:
         """Name of one column, without making those of the others."""
@@ -248,8 +348,20 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
             )
             fits = fits and _size(idf, "f") == n_columns and idf.dtype == np.float32
             fits = fits and bool((np.abs(idf) <= LARGEST).all())
-        if not fits:
+        if not fits or not self._are_grown():
             raise ModelFileError("its terms and their weights do not fit together")
+
+    def _are_grown(self) -> bool:
+        """Whether what a file says of terms that came later fits to the terms."""
+        grown, sizes = self.grown_, [idf.size for idf in self.idf_.values()]
+        if self.n_texts_ is not None and not 0 < self.n_texts_ < 1 << 48:
+            return False
+        if grown is None:
+            return True
+        is_table = grown.dtype == np.int64 and grown.shape == (len(grown), len(sizes))
+        # Each at most the sum, so that these cannot wrap around.
+        is_part = is_table and bool(((grown >= 0) & (grown <= max(sizes))).all())
+        return bool(self.terms_) and is_part and grown.sum(axis=0).tolist() == sizes
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "idf_")

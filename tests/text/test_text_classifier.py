@@ -13,8 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import estimator_checks as checks
 
 from locole import LocoleClassifier, load
+from locole.baselines import Centroids
 from locole.exceptions import LocoleError, ModelFileError
-from locole.regressors import ElasticNetRegressor
+from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
 from locole.text import TextClassifier, TextFeatures
 from locole.text import classifier as module
 
@@ -76,12 +77,54 @@ def test_saved_and_loaded(tmp_path, n_features, storage):
     assert "cow" in after.classes_
 
 
-def test_partial_fit_keeps_the_vocabulary_and_takes_new_labels():
+def test_partial_fit_takes_new_labels_and_new_terms():
     model = TextClassifier().partial_fit(TEXTS[:4], ANIMALS[:4])
+    terms = model.features_.get_feature_names_out()
+    idf = dict(model.features_.idf_)
+    model.partial_fit(TEXTS[4:], ANIMALS[4:])
+    grown = model.features_.get_feature_names_out()
+    np.testing.assert_array_equal(grown[: terms.size], terms)
+    assert {"word__gills", "word__feathers", "char__gil"} <= set(grown[terms.size :])
+    for block, old in idf.items():
+        np.testing.assert_array_equal(model.features_.idf_[block][: old.size], old)
+    assert set(model.classes_) == set(ANIMALS)
+    assert model.predict(["gills and fins", "feathers"]).tolist() == ["fish", "bird"]
+    words = dict(model.explain(["feathers purrs"], "bird")[0].words)
+    assert words["feathers"] > words["purrs"]
+
+
+class Fixed(SoftmaxRegressor):
+    grows = False
+
+
+def test_a_classifier_that_cannot_grow_passes_over_new_terms():
+    model = TextClassifier(classifier=LocoleClassifier(regressor=Fixed()))
+    model.partial_fit(TEXTS[:4], ANIMALS[:4], classes=ANIMALS)
     terms = model.features_.get_feature_names_out()
     model.partial_fit(TEXTS[4:], ANIMALS[4:])
     np.testing.assert_array_equal(model.features_.get_feature_names_out(), terms)
-    assert set(model.classes_) == set(ANIMALS)
+
+
+def test_labels_of_texts_live(tmp_path):
+    model = TextClassifier().fit(TEXTS, ANIMALS)
+    model.rename_labels({"cat": "feline"}).merge_labels({"bird": "fish"})
+    assert model.predict(["purrs", "feathers"]).tolist() == ["feline", "fish"]
+    model.partial_fit(["moos on the pasture", "pasture, moos"], ["cow", "cow"])
+    model.retire_labels(["dog"])
+    model.save(tmp_path / "model")
+    back = load(tmp_path / "model")
+    for each in (model, back):
+        assert set(each.predict_topk([*TEXTS, "moos"], k=3)[0].ravel()) == {"feline", "fish", "cow"}
+        assert each.predict(["moos"]).tolist() == ["cow"]
+    did = [entry["did"] for entry in back.past_.journal_]
+    assert did == ["rename", "merge", "learn", "retire"]
+    before = model.decision_function(["moos"])
+    model.partial_fit(["moos, purrs"], ["feline"]).forget(["moos, purrs"], ["feline"])
+    learnt = back.partial_fit(["moos, purrs"], ["feline"]).decision_function(["moos"])
+    after = model.decision_function(["moos"])
+    assert np.abs(after - before).max() < 0.2 * np.abs(learnt - before).max()
+    with pytest.raises(LocoleError, match="labels of Centroids cannot be changed"):
+        TextClassifier(classifier=Centroids()).fit(TEXTS, ANIMALS).retire_labels(["dog"])
 
 
 def test_hashing_learns_words_that_come_later():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
 import re
@@ -19,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils import estimator_checks as checks
 
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
 from locole.text import TextFeatures
 from locole.text.texts import folded, word_pattern
@@ -311,3 +312,52 @@ def test_a_vocabulary_with_a_term_twice_is_refused(tmp_path):
     write_model(tmp_path / "m", features)
     with pytest.raises(LocoleError, match="a term twice"):
         read_model(tmp_path / "m").transform(TEXTS)
+
+
+@pytest.mark.parametrize("analyzer", ["word", "char", "both"])
+def test_terms_that_come_later_get_the_weights_of_all_texts(analyzer):
+    """Those of a fit to all texts; known terms keep theirs, and rows of known terms their entries."""
+    first, later = ["red apple", "green apple", "a red car"], ["blue car", "blue sky, red"]
+    grown = TextFeatures(analyzer, word_ngrams=(1, 1)).fit(first)
+    before = grown.transform(first)
+    names = grown.get_feature_names_out()
+    grown.partial_fit(later[:1]).partial_fit(later[1:])
+    again = TextFeatures(analyzer, word_ngrams=(1, 1)).fit([*first, *later])
+    every = grown.get_feature_names_out()
+    assert set(every) == set(again.get_feature_names_out())
+    np.testing.assert_array_equal(every[: names.size], names)
+    after = grown.transform(first)
+    assert after.has_sorted_indices
+    assert (after[:, : names.size] != before).nnz == 0
+    assert after[:, names.size :].nnz == 0
+    assert grown.n_texts_ == 5
+    last = TextFeatures("word", word_ngrams=(1, 1)).fit(first).partial_fit(later)
+    weight = dict(zip(last.terms_["word"], last.idf_["word"], strict=True))
+    expected = TextFeatures("word", word_ngrams=(1, 1)).fit([*first, *later])
+    expected = dict(zip(expected.terms_["word"], expected.idf_["word"], strict=True))
+    for term in ("blue", "sky"):
+        assert weight[term] == pytest.approx(expected[term], rel=1e-6)
+    row = grown.transform(["sky"])
+    assert "sky" in str(every[row.indices].tolist())
+
+
+def test_an_old_file_tells_how_many_texts_there_were():
+    features = TextFeatures("word", word_ngrams=(1, 1)).fit(["a b", "b c", "c d", "b"])
+    features.n_texts_ = None
+    assert features._n_texts() == 4
+
+
+def test_a_file_that_lies_about_terms_that_came_later_is_refused(tmp_path):
+    features = TextFeatures("both").fit(["red apple"]).partial_fit(["blue car"])
+    for wrong in (
+        features.grown_[:1],
+        features.grown_[:, :1],
+        features.grown_.astype(np.float64),
+        np.vstack([features.grown_, [-1, 1]]),
+        features.grown_[::-1] + 1,
+    ):
+        other = copy.copy(features)
+        other.grown_ = wrong
+        write_model(tmp_path / "m", other)
+        with pytest.raises(ModelFileError, match="terms and their weights"):
+            read_model(tmp_path / "m")
