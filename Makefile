@@ -16,7 +16,7 @@ CLEAN := .venv-clean
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-growing bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts check-dist demo dist docs plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-growing bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-names bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts check-dist demo dist docs plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -63,6 +63,9 @@ bench-linear: setup $(PEERS_STAMP)  ## train against peers from PyPI; saves benc
 
 bench-multilabel: setup $(PEERS_STAMP)  ## several labels against peers; resumes; saves benchmarks/records/multilabel.json
 	$(BIN)/python benchmarks/bench_multilabel.py --data $(DATA) $(ARGS)
+
+bench-names: setup  ## texts of labels, with and without rows; saves benchmarks/records/names.json
+	$(BIN)/python benchmarks/bench_names.py --data $(DATA) $(ARGS)
 
 $(PEERS_STAMP): benchmarks/peers/requirements.txt benchmarks/peers/install.py constraints.txt
 	$(PYTHON) -m venv $(PEERS)

@@ -19,7 +19,8 @@ from locole.text.features import TextFeatures
 
 __all__ = ["LabelTerms", "check_label_texts"]
 
-# Words are similar if their n-grams of characters have this cosine or more, and count by its square.
+# Words are similar if their n-grams of characters have this cosine or more, and count by its square
+# (docs/research/label_texts.md).
 _LEAST_COSINE = 0.3
 # Hashed: new words bring new n-grams.
 _CHAR_NGRAMS, _COLUMNS = (3, 5), 2**18

@@ -504,6 +504,41 @@ RESERVOIR = ("default_several_labels_grown", "default_dense_grown")
 CASES |= {f"{name}_reservoir": CASES[name]._replace(max_bytes=400_000) for name in RESERVOIR}
 CASES |= {f"{name}_bytes": CASES[name] for name in IN_BYTES}
 
+
+@cache
+def named() -> Data:
+    """Sixty texts of five words, one of them the label's name."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 6
+    words = [[NAMED[f"n{label}"], *rng.choice(["on", "at", "by", "in"], 4)] for label in labels]
+    texts = [" ".join(rng.permutation(own)) for own in words]
+    return Data(texts, [f"n{label}" for label in labels], [*NAMED.values(), "walnuts", "by apples"])
+
+
+#: What labels are called; the last two have no rows.
+NAMED = {
+    f"n{i}": name
+    for i, name in enumerate(
+        ("apple", "banana", "cherry", "damson", "elderberry", "fig", "grape", "hazelnut")
+    )
+}
+
+
+def label_texts() -> TextClassifier:
+    """A small model with texts of labels."""
+    features = TextFeatures("both", word_ngrams=(1, 1), char_ngrams=(3, 3))
+    return TextClassifier(
+        features, LocoleClassifier(factors=False, dim=16, embedding="kerdock"), label_texts=NAMED
+    )
+
+
+CASES["default_label_texts"] = Case(
+    label_texts,
+    named,
+    learn=lambda model, data: model.fit(data.X, data.y).add_labels({"n8": "walnut"}),
+    k=1,
+)
+
 #: Cases whose answers are others since dense rows are seen in two views.
 IN_VIEWS = ("default_dense", "default_dense_grown", "default_paired")
 CASES |= {f"{name}_views": CASES[name]._replace(max_bytes=400_000) for name in IN_VIEWS}
