@@ -44,7 +44,7 @@ class Ensemble(LabelScorer):
     with K(x) the best 32 labels of each scorer and q = ½, a loss that rows with a wrong label cannot
     dominate (with fewer than 1,000 validation rows q → 0, the likelihood). The scale of the sum is then
     fitted by maximum likelihood, so that the scores are logits, and with it a factor of each weight that
-    depends on how many rows a label has (`FrequencyWeights`): labels with few rows would otherwise be
+    depends on how many rows a label has (``FrequencyWeights``): labels with few rows would otherwise be
     scored too low by some scorers and too high by others. Scorers are fitted without the
     validation rows, weighed on them, and then learn them by `partial_fit`. An optional source that makes
     the labels of the validation rows hardly more likely is left out, as is a regressor beside another
