@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from locole.dense_rows import PairedRows, sparse_view
+from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.label_past import Relabelling
 from locole.parallel import Engine, make_engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
-from locole.scoring.base import Codes, Contributions, LabelScorer, ValidationScores, best_of
+from locole.scoring.base import Codes, LabelScorer, ValidationScores
 from locole.scoring.frequencies import FrequencyWeights, rows_of_labels
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
 from locole.scoring.reservoir import Reservoir, Said, row_keys
-from locole.scoring.trial import CANDIDATES, Trial, divided, repeated, whole_names
-from locole.sparse_rows import unit_rows
+from locole.scoring.trial import Trial, divided, whole_names
+from locole.scoring.weighted_sum import WeightedSum
 
 __all__ = ["Ensemble"]
 
@@ -34,7 +33,7 @@ _LEAST_HIDDEN, _MOST_HIDDEN = 0.05, 0.5
 
 
 @saved_as("scorer.ensemble")
-class Ensemble(LabelScorer):
+class Ensemble(WeightedSum):
     r"""Weighted sum of scorers, with weights fitted to validation rows.
 
     .. math:: s_i(x) = \sum_j w_j s_{ji}(x), \qquad
@@ -112,7 +111,6 @@ class Ensemble(LabelScorer):
         "frequencies_": (FrequencyWeights, type(None)),
     }
     reservoir_: Reservoir | None
-    frequencies_: FrequencyWeights | None = None
     _parameter_constraints: ClassVar = {
         "scorers": [list, tuple],
         "nearest": SWITCH_OR_AUTO,
@@ -142,33 +140,6 @@ class Ensemble(LabelScorer):
         self.n_jobs = n_jobs
         self.engine = engine
         self.unit_rows = unit_rows
-
-    def __getitem__(self, name: str) -> LabelScorer:
-        """Return the scorer of that name."""
-        for scorer in self.scorers_:
-            if scorer.name == name:
-                return scorer
-        raise KeyError(name)
-
-    def __contains__(self, name: object) -> bool:
-        return any(scorer.name == name for scorer in self.scorers_)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of labels."""
-        return self.scorers_[0].n_classes
-
-    @property
-    def n_features(self) -> int | None:
-        """Number of features, if a scorer knows it."""
-        known = (scorer.n_features for scorer in self.scorers_)
-        return next((n for n in known if n is not None), None)
-
-    @property
-    def n_beside(self) -> int | None:
-        """Dense numbers beside each row, if a scorer looks at them."""
-        known = (scorer.n_beside for scorer in self.scorers_)
-        return next((n for n in known if n is not None), None)
 
     # Fit ----------------------------------------------------------------------------------------
 
@@ -442,16 +413,6 @@ class Ensemble(LabelScorer):
             self._fit_weights(self.reservoir_)
         return said
 
-    def _parts(self) -> list[LabelScorer]:
-        return [*self.scorers_, *([] if self.reranker_ is None else [self.reranker_])]
-
-    def _change(self, what: Callable[[LabelScorer], Any]) -> None:
-        """Change copies of all scorers."""
-        self.scorers_ = [copy.copy(scorer) for scorer in self.scorers_]
-        self.reranker_ = copy.copy(self.reranker_)
-        for part in self._parts():
-            what(part)
-
     def add_labels(self, n_classes: int) -> Self:
         """Let every scorer know more labels; the weights stay."""
         self._change(lambda part: part.add_labels(n_classes))
@@ -461,107 +422,9 @@ class Ensemble(LabelScorer):
             self.reservoir_ = self.reservoir_.grown(n_classes)
         return self
 
-    # Score --------------------------------------------------------------------------------------
-
-    def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
-        """Best labels by the weighted sum, reranked if there is a reranker."""
-        rows = self._seen(rows)
-        if self.reranker_ is None:
-            return self._best(rows, k)
-        wanted = min(max(k, RERANKED), self.n_classes)
-        codes, scores = self.reranker_.rerank(rows, *self._best(rows, wanted))
-        return codes[:, :k], scores[:, :k]
-
-    def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
-        """Weighted sums of these labels, reranked if they are among the best."""
-        rows = self._seen(rows)
-        total = sum(
-            weight.times(scorer.scores_at(rows, codes), codes)
-            for scorer, weight in self._speaking()
-        )
-        if self.reranker_ is None:
-            return np.asarray(total)
-        return self.reranker_.scale_ * total + self._said_by_nearest(rows, codes)
-
-    def all_scores(self, rows: Rows) -> NDArray:
-        """Weighted sums of all labels; those of the best are reranked."""
-        rows = self._seen(rows)
-        total = np.zeros((len(rows), self.n_classes))
-        for scorer, weight in self._speaking():
-            total += weight.times(scorer.all_scores(rows), slice(None))
-        if self.reranker_ is None:
-            return total
-        best, scores = best_of(total, min(RERANKED, self.n_classes))
-        codes, new = self.reranker_.rerank(rows, best, scores)
-        total = self.reranker_.scale_ * total + self.reranker_.curve_.min()
-        np.put_along_axis(total, codes, new, 1)
-        return total
-
-    def _said_by_nearest(self, rows: Rows, codes: Codes) -> NDArray[np.float64]:
-        """What the reranker adds to the weighted sums of these labels."""
-        reranker: Any = self.reranker_
-        best, _ = self._best(rows, min(RERANKED, self.n_classes))
-        is_best = (codes[:, :, None] == best[:, None, :]).any(axis=2)
-        return np.where(is_best, reranker.scores_at(rows, codes), reranker.curve_.min())
-
-    def explain(self, rows: Rows, codes: Codes) -> Contributions:
-        """Weighted sum of what the scorers say, and what reranking adds."""
-        rows = self._seen(rows)
-        one = np.ones(codes.shape)
-        parts = [
-            scorer.explain(rows, codes).weighed(weight.times(one, codes), rows.csr)
-            for scorer, weight in self._speaking()
-        ]
-        total = reduce(Contributions.plus, parts)
-        if self.reranker_ is None:
-            return total
-        total = total.times(self.reranker_.scale_)
-        said = self._said_by_nearest(rows, codes)
-        return total.plus(Contributions(np.zeros_like(total.features), {NearestScorer.name: said}))
-
     def validation_scores(self) -> ValidationScores | None:
         """Candidates of the validation rows."""
         return self.__dict__.pop("_validated", None)
-
-    def _seen(self, rows: Rows) -> Rows:
-        """Rows as the scorers are given them."""
-        if not self.unit_rows:
-            return rows
-        return rows.once(self, lambda: Rows(self._scaled(rows.X)), "seen")
-
-    def _scaled(self, X: Any) -> Any:
-        if not self.unit_rows:
-            return X
-        # Who explains a score counts on every entry that a row has.
-        unit = unit_rows(sparse_view(X), stored_zeros=True)
-        return PairedRows(unit, X.dense) if isinstance(X, PairedRows) else unit
-
-    def _speaking(self) -> Iterator[tuple[LabelScorer, _Weight]]:
-        for i, (scorer, weight) in enumerate(zip(self.scorers_, self.weights_, strict=True)):
-            known = self.frequencies_
-            yield scorer, _Weight(weight, None if known is None else known.of(i))
-
-    def _best(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
-        """Best labels by the weighted sum, among the candidates of all scorers."""
-        speaking = [pair for pair in self._speaking() if not pair[0].is_silent(rows)]
-        speaking = speaking or list(self._speaking())[:1]
-        (first, weight), *others = speaking
-        if not others and weight.factors is None:
-            codes, scores = first.candidates(rows, k)
-            return codes, weight.times(scores.astype(np.float64), codes)
-        wanted = min(max(2 * k, CANDIDATES), self.n_classes)
-        codes, scores = first.candidates(rows, wanted)
-        totals = weight.times(scores, codes)
-        for i, (scorer, weight) in enumerate(others, start=1):
-            own, scores, at = scorer.candidates_and_scores(rows, wanted, codes)
-            mine = weight.times(scores, own)
-            for other, its_weight in speaking[:i]:
-                mine = its_weight.times(other.scores_at(rows, own), own) + mine
-            totals = np.hstack([totals + weight.times(at, codes), mine])
-            codes = np.hstack([codes, own])
-        totals[repeated(codes)] = -np.inf
-        order = np.lexsort((codes, -totals), axis=1)[:, :k]
-        return np.take_along_axis(codes, order, 1), np.take_along_axis(totals, order, 1)
 
     # Save ---------------------------------------------------------------------------------------
 
@@ -589,18 +452,6 @@ class Ensemble(LabelScorer):
             fits = fits and all(isinstance(part, dict) and "weight" in part for part in parts_of)
         if not fits:
             raise ModelFileError("its scorers do not fit together")
-
-
-class _Weight(NamedTuple):
-    """Weight of a scorer, with a factor for each label if they differ."""
-
-    weight: float
-    factors: NDArray[np.float64] | None
-
-    def times(self, scores: NDArray, codes: Codes | slice) -> NDArray:
-        """Scores of these labels, weighed."""
-        weighed = scores if self.weight == 1 else self.weight * scores
-        return weighed if self.factors is None else self.factors[codes] * weighed
 
 
 def _reranked(ranked: ValidationScores, scale: float, said: NDArray) -> ValidationScores:
