@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,15 @@ KINDS = sorted(f"format2/{folder.name}" for folder in (GOLDEN / "format2").glob(
 KINDS += ["format1/default", "format1/network_profiles", "format1/texts"]
 # Rows that a model is asked about, and that it learns.
 _ROWS = 5
+# Methods that some kinds of models lack.
+_NOT_OF_ALL = (
+    "decision_function",
+    "partial_fit",
+    "explain",
+    "merge_labels",
+    "retire_labels",
+    "forget",
+)
 
 
 @cache
@@ -82,16 +92,32 @@ def _use(path: Path, data: Data) -> str:
         lambda: model.predict(data.questions),
         lambda: model.save(path.with_name("saved")),
     ]
-    refused = 0
-    for ask in answers:
-        try:
-            ask()
-        except LocoleError:
-            refused += 1
-        except AttributeError as error:
-            if error.name not in ("decision_function", "partial_fit"):
-                raise
+    refused = sum(not _does(ask) for ask in answers)
+    # What not every honest model does.
+    for ask in (
+        lambda: model.predict_topk(data.questions, k=2, proba=True),
+        lambda: model.predict_set(data.questions),
+        lambda: model.explain(data.questions[:2]),
+        lambda: model.merge_labels({model.classes_[0]: model.classes_[1]}),
+        lambda: model.retire_labels([model.classes_[-1]]),
+        lambda: model.forget(data.X, data.y),
+        lambda: model.predict(data.questions),
+        lambda: model.save(path.with_name("saved")),
+    ):
+        _does(ask)
     return "used" if not refused else "partly used"
+
+
+def _does(ask: Callable[[], Any]) -> bool:
+    """Whether a model does what it is asked, or has no such method; errors but ours are raised."""
+    try:
+        ask()
+    except LocoleError:
+        return False
+    except AttributeError as error:
+        if error.name not in _NOT_OF_ALL:
+            raise
+    return True
 
 
 def warm_up() -> None:
