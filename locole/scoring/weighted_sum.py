@@ -22,7 +22,7 @@ __all__ = ["WeightedSum"]
 
 
 class WeightedSum(LabelScorer):
-    """Weighted sum of fitted scorers, for `locole.scoring.Ensemble`, which fits them and their weights."""
+    """Weighted sum of fitted scorers, for `locole.scoring.Ensemble`, which fits them and the weights."""
 
     scorers_: list[LabelScorer]
     weights_: list[float]
