@@ -8,6 +8,9 @@ STAMP := $(VENV)/.installed
 # The systems we are compared with, in an environment of their own.
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
+# Annif, which asks a served model.
+ANNIF := .venv-annif
+ANNIF_STAMP := $(ANNIF)/.installed
 # The lowest versions of what the project needs.
 LOWEST := .venv-lowest
 # Environments with nothing but the wheel.
@@ -16,7 +19,7 @@ CLEAN := .venv-clean
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-growing bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-names bench-read bench-scale bench-softmax bench-solver bench-storage bench-study check-hosts check-dist demo dist docs plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-growing bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-names bench-read bench-scale bench-serve bench-softmax bench-solver bench-storage bench-study check-annif check-dist check-hosts demo dist docs plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -114,6 +117,17 @@ bench-study: setup  ## accuracy against time by loss, dim and family; saves benc
 bench-distributed: setup  ## Ray against plain threads at equal cores; saves benchmarks/records/distributed.json
 	$(ONE_THREAD) $(BIN)/python benchmarks/bench_distributed.py --data $(DATA) $(ARGS)
 
+bench-serve: setup  ## locole serve under load by wrk; saves benchmarks/records/serve.json
+	$(ONE_THREAD) $(BIN)/python benchmarks/bench_serve.py --data $(DATA) $(ARGS)
+
+check-annif: setup $(ANNIF_STAMP)  ## Annif from PyPI asks a served model through its http backend
+	$(ONE_THREAD) $(BIN)/python benchmarks/annif_client.py --annif $(ANNIF)/bin/annif $(ARGS)
+
+$(ANNIF_STAMP):
+	$(PYTHON) -m venv $(ANNIF)
+	$(ANNIF)/bin/python -m pip install --quiet --disable-pip-version-check 'annif>=1.4,<2'
+	@touch $@
+
 check-hosts: setup  ## a fit on two hosts in two network namespaces, with the bytes on the wire; needs root
 	$(ONE_THREAD) $(BIN)/python benchmarks/two_hosts.py $(ARGS)
 
@@ -149,12 +163,12 @@ check-dist: dist  ## install the wheel without extras, with the newest and the l
 # What `locole demo` needs; an environment that has everything has that too.
 $(VENV)/.demo:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data,serve]'
 	@touch $@
 
-demo: $(if $(wildcard $(STAMP)),setup,$(VENV)/.demo)  ## learn the names of about 16,600 cities, compare with centroids, answer misspelt ones; writes a page
+demo: $(if $(wildcard $(STAMP)),setup,$(VENV)/.demo)  ## learn the names of about 16,600 cities, compare with centroids, answer misspelt ones; writes a page; ARGS=--serve lets you ask in the browser
 	@mkdir -p build
 	$(BIN)/locole demo --html build/demo.html $(ARGS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(CLEAN) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info docs/gallery docs/reference
+	rm -rf $(VENV) $(PEERS) $(ANNIF) $(LOWEST) $(CLEAN) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info docs/gallery docs/reference

@@ -459,6 +459,42 @@ def latency(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def serving(record: dict[str, Any]) -> str:
+    """One text a request, through HTTP, for each number of connections."""
+    head = ["connections", "requests/s", "median, ms", "99 %, ms", "server's CPU ms a request"]
+    head += ["ratio to direct calls"]
+    rows = [
+        [
+            str(run["connections"]),
+            f"{run['per_s']:,.0f}",
+            f"{1e3 * run['p50_s']:.1f}",
+            f"{1e3 * run['p99_s']:.1f}",
+            f"{1e3 * run['cpu_s_per_request']:.2f}",
+            f"{run['ratio_to_direct']:.2f}",
+        ]
+        for run in record["runs"]
+    ]
+    return markdown(head, rows)
+
+
+def mixed_load(record: dict[str, Any]) -> str:
+    """Minutes of requests of every kind, while the model is replaced."""
+    run = record["mixed"]
+    head = ["minutes", "requests", "failed", "model replaced", "99 %, ms"]
+    head += ["MB after a fifth", "MB at the end", "bytes more a request"]
+    row = [
+        f"{run['minutes']:g}",
+        f"{run['requests']:,}",
+        str(run["failed"]),
+        str(run["replaced"]),
+        f"{1e3 * run['p99_s']:.1f}",
+        f"{run['own_bytes_first'] / 1e6:.0f}",
+        f"{run['own_bytes_last'] / 1e6:.0f}",
+        f"{run['bytes_per_request']:.0f}",
+    ]
+    return markdown(head, [row])
+
+
 def growth(record: dict[str, Any]) -> str:
     """Time, memory and size of the default model, a line for each size of the data."""
     head = ["rows", "features", "labels", "entries", "fit, s", "CPU s", "peak GB", "model MB"]
@@ -590,6 +626,8 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "reading": ("read.json", reading),
     "models": ("models.json", models),
     "latency": ("latency.json", latency),
+    "serving": ("serve.json", serving),
+    "mixed_load": ("serve.json", mixed_load),
     "growth": ("scale.json", growth),
     "parts": ("linear.json", parts),
     "factors": ("factors.json", parts),
@@ -627,7 +665,9 @@ def filled(text: str) -> str:
 
     def table(match: re.Match[str]) -> str:
         file, make = TABLES[match[2]]
-        return match[1] + make(read(RECORDS / file)) + match[3]
+        # Empty until it is measured.
+        made = make(read(RECORDS / file)) if (RECORDS / file).exists() else ""
+        return match[1] + made + match[3]
 
     return _MARKED.sub(table, text)
 

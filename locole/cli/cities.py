@@ -60,9 +60,15 @@ class Demo(NamedTuple):
 
 
 def run_demo(
-    steps: Steps, *, min_population: int, max_cities: int | None, seed: int, jobs: int
+    steps: Steps,
+    *,
+    min_population: int,
+    max_cities: int | None,
+    seed: int,
+    jobs: int,
+    folder: str | None = None,
 ) -> Demo:
-    """Load, train, compare, answer; every step is timed."""
+    """Load, train, compare, answer; every step is timed. The model is kept in ``folder``, if any."""
     with steps.run("data", "loading the names of cities") as record:
         data = load_city_names(
             min_population=min_population, max_cities=max_cities, random_state=seed
@@ -73,7 +79,7 @@ def run_demo(
         )
     names = np.array(data.label_names, dtype=object)
     y_train, y_test = names[data.y_train], names[data.y_test]
-    ours, model, X = _locole(data, y_train, y_test, steps, seed=seed, jobs=jobs)
+    ours, model, X = _locole(data, y_train, y_test, steps, folder, seed=seed, jobs=jobs)
     theirs = _centroids(X, y_train, model.features_.transform(data.text_test), y_test, steps)
     classifier = model.classifier_
     return Demo(
@@ -98,7 +104,14 @@ def run_demo(
 
 
 def _locole(
-    data: Dataset, y_train: NDArray, y_test: NDArray, steps: Steps, *, seed: int, jobs: int
+    data: Dataset,
+    y_train: NDArray,
+    y_test: NDArray,
+    steps: Steps,
+    folder: str | None,
+    *,
+    seed: int,
+    jobs: int,
 ) -> tuple[dict[str, Any], TextClassifier, Any]:
     """Figures, the model as it was loaded from its file, and the training rows."""
     features = TextFeatures()
@@ -113,7 +126,7 @@ def _locole(
     fitted = TextClassifier()
     fitted.features_, fitted.classifier_ = features, classifier
     with steps.run("save", "saving and loading") as saved:
-        model, n_bytes, saved["load_s"] = _round_trip(fitted)
+        model, n_bytes, saved["load_s"] = _round_trip(fitted, folder)
         saved["summary"] = f"{size(n_bytes)} on disk, loaded in {saved['load_s']:.2f} s"
     with steps.run("test", "answering the test names") as tested:
         best, _ = model.predict_topk(data.text_test, k=_K)
@@ -123,10 +136,10 @@ def _locole(
     return figures, model, X
 
 
-def _round_trip(model: TextClassifier) -> tuple[TextClassifier, int, float]:
+def _round_trip(model: TextClassifier, folder: str | None) -> tuple[TextClassifier, int, float]:
     """The model out of its file, the size of the file, and the seconds to load it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model")
+    with tempfile.TemporaryDirectory() as temporary:
+        path = folder or os.path.join(temporary, "model")
         model.save(path)
         start = time.perf_counter()
         # Mapped arrays outlive the names of their files.

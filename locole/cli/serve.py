@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from locole.serving.registry import Registry
     from locole.serving.settings import Settings
 
-__all__ = ["EXAMPLES", "run_server", "serve"]
+__all__ = ["EXAMPLES", "check_extra", "serve", "serve_here"]
 
 EXAMPLES = (
     "locole serve model",
@@ -92,10 +92,19 @@ def serve(
         learn=learn,
         log_texts=log_texts,
     )
-    run_server(models, settings, host=host, port=port, encoder=encoder, check=check, json=json)
+    _run(models, settings, host=host, port=port, encoder=encoder, check=check, json=json)
 
 
-def run_server(
+def serve_here(model: str, *, port: int, jobs: int, json: bool = False) -> None:
+    """Serve one model to this machine, with the limits that are usual."""
+    from locole.parallel.blocks import n_threads
+
+    host = "127.0.0.1"
+    settings = _settings(workers=n_threads(jobs), hosts=(host, ()), token=None)
+    _run([model], settings, host=host, port=port, json=json)
+
+
+def _run(
     models: list[str],
     settings: Settings,
     *,
@@ -106,7 +115,7 @@ def run_server(
     json: bool = False,
 ) -> None:
     """Load models and serve them; with ``check`` only say what would be served."""
-    _check_extra()
+    check_extra()
     from locole.cli.examples import open_model
     from locole.cli.show import warn
     from locole.serving.registry import Registry, places_of
@@ -131,7 +140,8 @@ def run_server(
     )
 
 
-def _check_extra() -> None:
+def check_extra() -> None:
+    """Raise ImportError, which names the extra, if something is not installed."""
     try:
         import fastapi  # noqa: F401
         import prometheus_client  # noqa: F401

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from html.parser import HTMLParser
 
+import httpx
 import pytest
+from cli_server import ENVIRONMENT
 
 from locole.cli.cities import QUERIES, Demo, answer_queries
 from locole.cli.page import render
@@ -135,3 +140,31 @@ def test_a_demonstration_too_small_for_several_scorers(run, tmp_path):
 
 def test_queries_for_cities_that_are_not_there():
     assert answer_queries(None, {"Atlantis"}) == []
+
+
+def test_the_demonstration_is_served(tmp_path):
+    words = ["--min-population", "2000000", "--max-cities", "20", "--html", tmp_path / "page.html"]
+    command = [
+        sys.executable,
+        "-m",
+        "locole",
+        "demo",
+        "--serve",
+        "--port",
+        "0",
+        "--json",
+        "-j",
+        "1",
+    ]
+    with subprocess.Popen(
+        [*command, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT
+    ) as process:
+        try:
+            labels = json.loads(process.stdout.readline())["data"]["labels"]
+            url = json.loads(process.stdout.readline())["url"]
+            card = httpx.get(f"{url}/api/models/cities").json()
+            assert card["labels"] == labels
+            assert "<textarea" in httpx.get(url).text
+        finally:
+            process.terminate()
+    assert process.returncode == 0

@@ -22,6 +22,7 @@ EXAMPLES = [
 TOO_LONG = {
     "locole demo",
     "locole bench table2 --quick",
+    "locole demo --serve",
     "locole serve model",
     "locole serve animals=model --host 0.0.0.0 --port 8080 --token-file token.txt",
 }
