@@ -1,4 +1,4 @@
-"""``locole labels``: list the labels of a model, and rename, merge or retire some."""
+"""``locole labels``: list the labels of a model, and rename, merge, retire or add some."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ def labels(
         list[str] | None,
         typer.Option("--retire", metavar="LABEL", help="Never answer with a label again."),
     ] = None,
+    add: Annotated[
+        str | None,
+        typer.Option("--add", metavar="FILE", help="Know labels by their texts: label, tab, text."),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="MODEL", help="Folder for the new model."),
@@ -42,14 +46,15 @@ def labels(
     """List the labels of a model with their number of training rows, or change some.
 
     Any number of labels can be merged, renamed and retired at once, in this order. The model is replaced
-    in one step, or stays if --output names another place. Nothing is learnt again: docs/guide says what
+    in one step, or stays if --output names another place. --add is for models that were fitted with
+    --label-texts, and comes last. Nothing is learnt again: docs/guide says what
     is exact. Without a change, each label is printed on a line, with a tab and its rows.
     """
     from locole.cli.examples import open_model
     from locole.cli.places import check_model_place
     from locole.exceptions import LocoleError
 
-    is_changed = bool(rename or merge or retire)
+    is_changed = bool(rename or merge or retire or add)
     if output is not None and not is_changed:
         raise LocoleError("--output is for a changed model: rename, merge or retire a label.")
     if is_changed:
@@ -57,6 +62,8 @@ def labels(
     loaded, notes = open_model(model, jobs=1, encoder=encoder)
     if is_changed:
         _change(loaded, merge or [], rename or [], retire or [])
+        if add is not None:
+            _add(loaded, add)
         from locole.cli.update import save_dated
 
         save_dated(loaded, notes, output or model)
@@ -75,6 +82,15 @@ def _change(model: Any, merge: list[str], rename: list[str], retire: list[str]) 
         model.rename_labels(_pairs(model, rename, "--rename"))
     if retire:
         model.retire_labels([_typed(model, label) for label in retire])
+
+
+def _add(model: Any, path: str) -> None:
+    from locole.cli.training import read_label_texts
+    from locole.exceptions import LocoleError
+
+    if not hasattr(model, "label_terms_"):
+        raise LocoleError("--add is for models of texts that were fitted with --label-texts.")
+    model.add_labels({_typed(model, str(k)): text for k, text in read_label_texts(path).items()})
 
 
 def _pairs(model: Any, typed: list[str], option: str) -> dict[Any, Any]:
