@@ -368,19 +368,6 @@ CASES: dict[str, Case] = {
         sentences,
         has_all_scores=True,
     ),
-    # A text of each label, one of them of a label without rows.
-    "default_label_texts": Case(
-        lambda: TextClassifier(
-            TextFeatures("word", word_ngrams=(1, 1)),
-            classifier(nearest=False),
-            label_texts={
-                name: name for name in [*np.unique(sentences().y).tolist(), "a new label"]
-            },
-        ),
-        sentences,
-        has_all_scores=True,
-        max_bytes=400_000,
-    ),
     "default_several_labels": Case(
         partial(classifier, nearest=True), tagged, has_all_scores=True, max_bytes=250_000
     ),
