@@ -102,8 +102,10 @@ class ServedModel:
     @cached_property
     def labels(self) -> LabelIndex:
         """Labels, to be searched."""
+        counts = getattr(self.classifier, "label_rows_", None)
         calibration = getattr(self.model, "calibration_", None)
-        counts = None if calibration is None else calibration.counts_
+        if counts is None and calibration is not None:  # in old model files
+            counts = calibration.counts_
         return LabelIndex(self.model.classes_, counts)
 
     def least_proba(self, max_error: float) -> float:

@@ -173,6 +173,8 @@ def test_labels_are_searched_and_browsed(here, models):
     assert all(one["rows"] > 0 for one in found["labels"])
     found = here.get("/api/models/animals/labels", params={"q": "O"}).json()
     assert [one["label"] for one in found["labels"]] == [x for x in classes if "o" in x]
+    found = here.get("/api/models/tags/labels").json()
+    assert sum(one["rows"] for one in found["labels"]) > 1200  # rows have several
     found = here.get("/api/models/numbers/labels", params={"q": "9"}).json()
     assert [one["label"] for one in found["labels"]] == [90]
     assert here.get("/api/models/animals/labels", params={"limit": 1000}).status_code == 400
