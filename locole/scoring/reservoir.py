@@ -23,9 +23,6 @@ __all__ = ["Reservoir", "Said", "row_keys"]
 
 # Candidates of a row that are kept: the right ones, and the best others.
 _KEPT = 64
-# Rows that the sample speaks for, in units of its size. Old ones were scored by a model that did not
-# know the labels of today, and ask for weights of a model that is no more.
-_WINDOW = 5
 # Most rows and scorers that a file may ask for.
 _MOST_ROWS, _MOST_SCORERS = 1 << 20, 64
 
@@ -90,10 +87,10 @@ class Reservoir:
     row again that has been learnt since would flatter the scorers that remember most. The price is that
     old lines are those of an older model.
 
-    While fewer than five times ``size`` rows have been met, each is in the sample with the same
-    probability (Vitter's algorithm R). From then on every new row enters with probability 1/5, in the
-    place of a random one, so that lines fade away: half of them are younger than 3.5 times ``size``
-    rows (Aggarwal's biased reservoir). Rows of labels that were not known are not met: no scorer could
+    Once the sample is full, every new row takes the place of a random one (Aggarwal's biased reservoir,
+    with no rows passed over), so that a line lives for ``size`` rows on average. A uniform sample of all
+    rows would be kept by hundreds of updates, and ask for weights of a model that did not know the
+    labels of today. Rows of labels that were not known are not met: no scorer could
     have proposed these.
 
     Parameters
@@ -125,8 +122,7 @@ class Reservoir:
     def drawn(self, n_rows: int, *, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of the next rows enter, and the places that they take, those after the end included."""
         rng = np.random.default_rng([seed, self.n_seen, 9])
-        met = np.minimum(self.n_seen + 1 + np.arange(n_rows), _WINDOW * self.size)
-        places = (rng.random(n_rows) * met).astype(np.int64)
+        places = rng.integers(self.size, size=n_rows)
         free = max(min(self.size - self.n_rows, n_rows), 0)
         places[:free] = self.n_rows + np.arange(free)
         enters = np.flatnonzero(places < self.size)

@@ -37,34 +37,25 @@ def made(n_rows, size=20, n_seen=None, n_classes=5, several=False):
     return Reservoir(size, n_rows if n_seen is None else n_seen, said, samples)
 
 
-def test_rows_enter_with_the_same_probability_until_the_window_is_full():
-    """Algorithm R: of the first five times ``size`` rows, each is equally likely to be there."""
-    counts, source = np.zeros(100), made(100)
-    for seed in range(100):
+def test_every_row_enters_and_old_ones_fade_away():
+    """A line is still there after n rows with probability (1 − 1/size)^n."""
+    ages = np.zeros(200)
+    source = made(200)
+    for seed in range(60):
         reservoir = made(0, size=20)
-        for first in range(0, 100, 7):
-            n_rows = min(7, 100 - first)
-            rows, places = reservoir.drawn(n_rows, seed=seed)
+        for first in range(0, 200, 8):
+            rows, places = reservoir.drawn(8, seed=seed)
+            assert np.unique(places).size == places.size == rows.size
             more, labels = source.said.take(first + rows), source.samples.take(first + rows)
-            reservoir = reservoir.entered(more, labels, places, n_rows)
+            reservoir = reservoir.entered(more, labels, places, 8)
         assert reservoir.n_rows == 20
-        assert reservoir.n_seen == 100
-        counts[reservoir.said.keys.astype(int)] += 1
-    assert counts.sum() == 100 * 20
-    assert np.abs(counts - 20).max() < 5 * 4  # five standard deviations
-
-
-def test_old_rows_fade_away():
-    reservoir = made(20, size=20, n_seen=10_000)
-    for step in range(100):
-        rows, places = reservoir.drawn(10, seed=0)
-        assert np.unique(places).size == places.size == rows.size
-        said = made(10).said._replace(keys=np.arange(10, dtype=np.uint64) + 1000 + 10 * step)
-        samples = made(10).samples.take(rows)
-        reservoir = reservoir.entered(said.take(rows), samples, places, 10)
-    assert reservoir.n_rows == 20
-    assert np.count_nonzero(reservoir.said.keys < 1000) < 5  # exp(-10) each
-    assert reservoir.n_seen == 11_000
+        assert reservoir.n_seen == 200
+        keys = reservoir.said.keys.astype(int)
+        assert np.unique(keys).size == 20
+        ages[199 - keys] += 1
+    expected = 60 * (1 - 1 / 20) ** np.arange(180)
+    assert np.abs(ages[:180] - expected).max() < 5 * np.sqrt(15)  # standard deviations, at most
+    assert ages[0] == 60  # the last row of all
 
 
 def test_rows_are_recognised_by_their_entries():
