@@ -19,7 +19,7 @@ from served_process import Server
 #: An answer is one that the description knows, in its status, its type and its shape.
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]
 MODELS = ("animals", "numbers", "tags")
-EXAMPLES = 25
+EXAMPLES = 15
 
 
 @pytest.fixture(scope="module")
