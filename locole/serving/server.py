@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -18,6 +19,8 @@ __all__ = ["serve"]
 
 # Connections that may wait to be taken.
 _BACKLOG = 1024
+# How long a thread that answers may keep the event loop from running: Python's 5 ms add up to long waits.
+_SWITCH_S = 0.0005
 
 
 def serve(
@@ -55,12 +58,15 @@ def serve(
     servers.append(uvicorn.Server(config))
     logging.getLogger("uvicorn").handlers[:] = [_ToLog(logging.WARNING)]
     on_ready(_url(listener, host))
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
     try:
         servers[0].run(sockets=[listener])
     except (KeyboardInterrupt, SystemExit):
         # uvicorn repeats the signal after its orderly end.
         pass
     finally:
+        sys.setswitchinterval(usual)
         listener.close()
         log("ended")
 
