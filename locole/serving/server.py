@@ -19,7 +19,7 @@ __all__ = ["serve"]
 
 # Connections that may wait to be taken.
 _BACKLOG = 1024
-# How long a thread that answers may keep the event loop from running: Python's 5 ms add up to long waits.
+# How long a thread that answers may keep the event loop waiting; with 5 ms, the usual, waits add up.
 _SWITCH_S = 0.0005
 
 
