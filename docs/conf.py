@@ -31,7 +31,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "contents",
     "formulas",
-    "reference",
+    "api_pages",
 ]
 root_doc = "index"
 exclude_patterns = ["_*", "examples", "gallery/**/*.ipynb", "gallery/**/*.py"]

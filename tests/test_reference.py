@@ -22,7 +22,7 @@ import locole
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 docstrings = importlib.import_module("docstrings")
-reference = importlib.import_module("reference")
+reference = importlib.import_module("api_pages")
 
 NAMES = [
     (module, name)

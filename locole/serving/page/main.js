@@ -1,6 +1,6 @@
 // The page: models, tabs, and what each of them shows.
 
-import { ask, place } from "/page/api.js";
+import { ask, model, place } from "/page/api.js";
 import * as one from "/page/ask.js";
 import * as card from "/page/card.js";
 import { byId, el, trouble } from "/page/dom.js";
@@ -31,6 +31,7 @@ function move(event) {
 
 async function showModel() {
   const found = await ask(place());
+  if (found.id !== model()) return; // Another was chosen meanwhile.
   document.title = `${found.id} – locole`;
   for (const part of [one, lines, card]) part.show(found);
   labels.show();
@@ -44,7 +45,7 @@ async function begin() {
   choose(tabs.find((tab) => `#${tab.getAttribute("aria-controls")}` === location.hash) ?? tabs[0]);
   for (const part of [one, lines, labels]) part.start();
   const { models } = await ask("/api/models");
-  byId("model").replaceChildren(...models.map((model) => el("option", {}, model.id)));
+  byId("model").replaceChildren(...models.map((each) => el("option", {}, each.id)));
   document.querySelector(".model-choice").hidden = models.length < 2;
   byId("model").addEventListener("change", () => showModel().catch((error) => trouble(error.message)));
   await showModel();
