@@ -69,7 +69,8 @@ class Fit:
         """Learn; the training then has the weights to be used. ``tell`` is told of the steps done."""
         self._tell = tell
         try:
-            if self.validation is not None and not self.history:
+            # Not again after a checkpoint from within the first epoch.
+            if self.validation is not None and not self.kept:
                 self._judge(n_jobs)
             self._epochs(n_jobs)
         except LossOverflowError:
