@@ -365,7 +365,9 @@ def test_whatever_fit_leaves_is_listed(ours):
 def test_partial_fit_first_is_fit(ours):
     fitted = clone(ours)
     if isinstance(ours, ElasticNetRegressor) and ours.l2 == "auto":
-        fitted.set_params(l2="stream")  # the first of many batches cannot tell what suits the others
+        fitted.set_params(
+            l2="stream"
+        )  # the first of many batches cannot tell what suits the others
     fitted.fit(X, TARGETS)
     started = clone(ours).partial_fit(X, TARGETS)
     assert_same_bits(learnt_by(fitted), learnt_by(started))
