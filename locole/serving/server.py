@@ -83,10 +83,11 @@ def _listen(host: str, port: int) -> socket.socket:
     """Socket that listens, or an error that says why not."""
     listener = None
     try:
-        family, kind, _, _, address = socket.getaddrinfo(
+        family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind)
+        # By the protocol asyncio knows TCP, and then does not wait for full packets (40 ms an answer).
+        listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)

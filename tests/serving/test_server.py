@@ -14,6 +14,7 @@ import pytest
 from served_process import Server
 
 from locole.cli import main
+from locole.serving.server import _listen
 
 
 def test_a_server_answers_logs_and_ends_in_order(models, texts):
@@ -122,3 +123,9 @@ def test_without_the_extra_the_error_names_it():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'locole[serve]'" in done.stderr
+
+
+def test_answers_do_not_wait_for_full_packets():
+    """asyncio turns that off (TCP_NODELAY) for sockets that say that they are of TCP."""
+    with _listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
