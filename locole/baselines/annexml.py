@@ -12,7 +12,7 @@ from locole.baselines.base import Baseline
 from locole.baselines.neighborhoods import MapSettings, learn_map, learn_partition
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
-from locole.io.trust import check_indices
+from locole.io.trust import check_indices, check_pointers
 from locole.kernels.annexml import LANES, fill_embeddings, fill_votes, find_nearest
 from locole.kernels.csr import Csr
 from locole.kernels.simd import padded_width
@@ -55,8 +55,9 @@ class AnnexML(Baseline):
               e^{4\gamma(\cos(W x, W x_j) - 1)}
 
     From Y. Tagami, "AnnexML: Approximate Nearest Neighbor Search for Extreme Multi-label
-    Classification" (KDD 2017), for rows with one label each. There 15 learners are taken; 5 have most
-    of the accuracy at a third of time and memory. Parts are small enough to compare a
+    Classification" (KDD 2017). A row with several labels has the rows of one of them, drawn anew in each
+    epoch, as neighbours; the paper takes those with the most labels in common. There 15 learners are
+    taken; 5 have most of the accuracy at a third of time and memory. Parts are small enough to compare a
     row with all their points, so the search is exact here.
 
     An epoch costs O(nonzeros · dim), and memory is 2·dim bytes for each feature of each part and
@@ -100,7 +101,10 @@ class AnnexML(Baseline):
     sizes_ : array of shape (n_learners, n_parts)
         Rows in each part.
     codes_ : array of shape (n_learners, n_samples)
-        Codes of the rows' labels, part after part.
+        Codes of the rows' labels, part after part; numbers of rows if these have several labels.
+    row_codes_, row_starts_ : arrays, or None
+        If rows have several labels, those of row i are
+        ``row_codes_[row_starts_[i] : row_starts_[i + 1]]``.
 
     Examples
     --------
@@ -130,11 +134,14 @@ class AnnexML(Baseline):
         "partition_": np.ndarray,
         "sizes_": np.ndarray,
         "codes_": np.ndarray,
+        "row_codes_": (np.ndarray, type(None)),
+        "row_starts_": (np.ndarray, type(None)),
         "_n_features": np.ndarray,
         "_features": np.ndarray,
         "_maps": np.ndarray,
         "_points": np.ndarray,
     }
+    _takes_several: ClassVar = True
 
     def __init__(
         self,
@@ -168,25 +175,26 @@ class AnnexML(Baseline):
         self.verbose = verbose
 
     def _learn(self, samples: Samples) -> None:
-        X, codes = samples.X, samples.codes
-        X = unit_rows(X)
-        n_parts = max(1, X.shape[0] // _PART_ROWS) if self.n_parts is None else int(self.n_parts)
-        self.partition_ = self._learn_partitions(X, codes, n_parts)
+        samples = samples.labelled()
+        samples = samples._replace(X=unit_rows(samples.X))
+        X, n_rows = samples.X, samples.n_rows
+        n_parts = max(1, n_rows // _PART_ROWS) if self.n_parts is None else int(self.n_parts)
+        self.partition_ = self._learn_partitions(samples, n_parts)
         every = np.ones((self.n_learners, n_parts), dtype=bool)
         part_of = _chosen(X, self.partition_, every)
         # Rows in the order of their parts.
         order = np.argsort(part_of, axis=1, kind="stable")
         self.sizes_ = np.array([np.bincount(parts, minlength=n_parts) for parts in part_of])
-        self.codes_ = codes[order]
-        self._keep(self._learn_maps(X, codes, order))
+        has_several = samples.starts is not None
+        self.codes_ = order if has_several else samples.codes[order]
+        self.row_codes_ = samples.codes if has_several else None
+        self.row_starts_ = samples.starts
+        self._keep(self._learn_maps(samples, order))
 
-    def _learn_partitions(
-        self, X: sp.csr_array, codes: NDArray[np.int64], n_parts: int
-    ) -> NDArray[np.float32]:
+    def _learn_partitions(self, samples: Samples, n_parts: int) -> NDArray[np.float32]:
         def learn(learner: slice) -> NDArray[np.float32]:
             return learn_partition(
-                X,
-                codes,
+                samples,
                 n_parts,
                 epochs=self.partition_epochs,
                 learning_rate=self.learning_rate,
@@ -197,9 +205,7 @@ class AnnexML(Baseline):
 
         return np.concatenate(self._each(learn, self.n_learners, "partitions"), axis=1)
 
-    def _learn_maps(
-        self, X: sp.csr_array, codes: NDArray[np.int64], order: NDArray[np.int64]
-    ) -> list[_Part]:
+    def _learn_maps(self, samples: Samples, order: NDArray[np.int64]) -> list[_Part]:
         settings = MapSettings(
             self.dim, self.epochs, self.learning_rate, self.gamma, self.batch_size
         )
@@ -210,7 +216,7 @@ class AnnexML(Baseline):
             stop = int(self.sizes_[learner, : part + 1].sum())
             rows = order[learner][stop - self.sizes_[learner, part] : stop]
             rng = np.random.default_rng([self.random_state, learner, part])
-            return _learn_part(X[rows], codes[rows], settings, rng)
+            return _learn_part(samples.take(rows), settings, rng)
 
         return self._each(learn, self.sizes_.size, "embeddings")
 
@@ -238,10 +244,25 @@ class AnnexML(Baseline):
             codes[:, columns][there] = self.codes_[learner][found[there]]
             weights[:, columns] = np.exp(4 * self.gamma * (np.minimum(cosines, 1) - 1))
         weights /= n_learners
+        codes, weights = self._votes(codes, weights)
         best = np.empty((X.shape[0], k), dtype=np.int64)
         scores = np.empty((X.shape[0], k), dtype=np.float32)
         fill_votes(codes, weights, best, scores)
         return best, scores
+
+    def _votes(
+        self, voters: NDArray[np.int64], weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Codes and weights of votes: a row votes for each of its labels; −1 is no vote."""
+        if self.row_codes_ is None or self.row_starts_ is None:
+            return voters, weights
+        starts, n_labels = self.row_starts_[voters], np.diff(self.row_starts_)[voters]
+        n_labels[voters < 0] = 0
+        ahead = np.arange(max(1, int(n_labels.max(initial=0))))
+        inside = ahead < n_labels[..., None]
+        codes = self.row_codes_[np.where(inside, starts[..., None] + ahead, 0)]
+        votes = np.where(inside, codes, -1).reshape(len(voters), voters.shape[1] * ahead.size)
+        return votes, np.repeat(weights, ahead.size, axis=1)
 
     @property
     def _n_voters(self) -> int:
@@ -296,14 +317,28 @@ class AnnexML(Baseline):
         n = codes.shape[1]
         if sizes.min() < 0 or sizes.max() > n or (sizes.sum(axis=1) != n).any():
             raise ModelFileError("the sizes of its parts do not add up to its rows")
-        n_classes = self.classes_.size
-        if not n or codes.min() < 0 or codes.max() >= n_classes:
-            raise ModelFileError("its rows have labels that do not exist")
-        if np.bincount(codes.ravel(), minlength=n_classes).min() == 0:
-            raise ModelFileError("it has labels without a row")
+        self._check_labels()
         shape = (self.n_features_in_, sizes.size)
         if self.partition_.shape != shape or self.partition_.dtype != np.float32:
             raise ModelFileError("its partition does not fit its parts and features")
+
+    def _check_labels(self) -> None:
+        codes, starts, n_classes = self.codes_, self.row_starts_, self.classes_.size
+        if (self.row_codes_ is None) != (starts is None):
+            raise ModelFileError("it says only in part which labels its rows have")
+        if self.row_codes_ is not None and starts is not None:
+            n, own = codes.shape[1], "labels of rows"
+            check_indices(codes.ravel(), "rows", below=n, dtypes=("int64",))
+            end = self.row_codes_.size
+            check_pointers(starts, own, end=end, size=n + 1, dtypes=("int64",))
+            check_indices(
+                self.row_codes_, own, below=n_classes, dtypes=("int64",), rising_within=starts
+            )
+            return  # an indicator may have a label without rows
+        if not codes.size or codes.min() < 0 or codes.max() >= n_classes:
+            raise ModelFileError("its rows have labels that do not exist")
+        if np.bincount(codes.ravel(), minlength=n_classes).min() == 0:
+            raise ModelFileError("it has labels without a row")
 
     def _check_spaces(self) -> None:
         counts, features = self._n_features, self._features
@@ -343,15 +378,14 @@ def _chosen(X: sp.csr_array, weights: NDArray[np.float32], exists: NDArray) -> N
     return np.where(exists, scores, -np.inf).argmax(axis=2).T
 
 
-def _learn_part(
-    X: sp.csr_array, codes: NDArray[np.int64], settings: MapSettings, rng: np.random.Generator
-) -> _Part:
+def _learn_part(samples: Samples, settings: MapSettings, rng: np.random.Generator) -> _Part:
+    X = samples.X
     # Only features that occur get a vector.
     features, places = np.unique(X.indices, return_inverse=True)
     local = sp.csr_array(
         (X.data, places.astype(np.int32), X.indptr), shape=(X.shape[0], max(1, features.size))
     )
-    maps = _halved(learn_map(local, codes, settings, rng)[: features.size])
+    maps = _halved(learn_map(samples._replace(X=local), settings, rng)[: features.size])
     features = features.astype(np.int32)
     # New rows are mapped by the rounded numbers, so the old ones are too.
     points = _embedded(X, np.arange(X.shape[0]), features, 0, features.size, maps)

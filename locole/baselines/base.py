@@ -44,8 +44,8 @@ class Baseline(LabelClassifier):
         X : array or sparse matrix of shape (n_samples, n_features)
             Rows to learn from.
         y : array of shape (n_samples,)
-            Labels of any kind that can be sorted. For Centroids, Parabel, Bonsai and PPDSparse also
-            several for each row, as for `locole.LocoleClassifier.fit`.
+            Labels of any kind that can be sorted. For Centroids, Parabel, Bonsai, PPDSparse and
+            AnnexML also several for each row, as for `locole.LocoleClassifier.fit`.
         """
         self.check_parameters()
         samples, self.classes_ = self._samples(X, y)

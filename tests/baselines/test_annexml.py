@@ -16,6 +16,7 @@ from locole.baselines.annexml import _halved, _in_lanes
 from locole.baselines.neighborhoods import (
     MapSettings,
     cosine_softmax,
+    draw_labels,
     draw_neighbors,
     learn_map,
     learn_partition,
@@ -30,6 +31,7 @@ from locole.kernels.annexml import (
     find_nearest,
 )
 from locole.kernels.csr import Csr
+from locole.samples import Samples
 
 F32 = np.float32
 X, Y = words(n_classes=40, n_samples=1200, n_features=300)
@@ -39,6 +41,11 @@ X.sum_duplicates()
 
 def unit(Z):
     return Z / np.linalg.norm(Z, axis=1, keepdims=True)
+
+
+def one_label(codes):
+    """Samples of which only the labels matter."""
+    return Samples(np.empty((codes.size, 0)), codes, int(codes.max()) + 1)
 
 
 def lanes(points):
@@ -173,7 +180,7 @@ def test_the_loss_is_the_formula_and_the_gradient_its_finite_differences(seed, n
     rng = np.random.default_rng(seed)
     A, B = rng.standard_normal((n, dim)), rng.standard_normal((n, dim))
     codes = rng.integers(0, 4, n)
-    loss, slope_a, slope_b = cosine_softmax(A, B, codes, gamma)
+    loss, slope_a, slope_b = cosine_softmax(A, B, codes[:, None] == codes, gamma)
     assert loss == pytest.approx(by_formula(A, B, codes, gamma), abs=1e-9)
     step = 1e-6
     for Z, slope in ((A, slope_a), (B, slope_b)):
@@ -189,7 +196,7 @@ def test_the_loss_is_the_formula_and_the_gradient_its_finite_differences(seed, n
 
 def test_points_that_are_zero_do_no_harm():
     A, B = np.zeros((3, 4)), np.ones((3, 4))
-    loss, slope_a, slope_b = cosine_softmax(A, B, np.arange(3), 10.0)
+    loss, slope_a, slope_b = cosine_softmax(A, B, np.eye(3, dtype=bool), 10.0)
     assert loss == pytest.approx(3 * np.log(3))
     assert np.isfinite(slope_a).all()
     assert np.isfinite(slope_b).all()
@@ -216,7 +223,8 @@ def test_steps_are_adagrad_with_one_sum_for_each_feature(seed):
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40), st.integers(0, 2**32 - 1))
 def test_neighbours_have_the_same_label_and_are_other_rows(labels, seed):
     codes = np.array(labels)
-    found = draw_neighbors(codes, np.random.default_rng(seed))
+    every = np.arange(codes.size)
+    found = draw_neighbors(one_label(codes), every, np.random.default_rng(seed))
     np.testing.assert_array_equal(codes[found], codes)
     alone = np.bincount(codes)[codes] == 1
     np.testing.assert_array_equal(found == np.arange(codes.size), alone)
@@ -225,9 +233,26 @@ def test_neighbours_have_the_same_label_and_are_other_rows(labels, seed):
 def test_all_other_rows_of_a_label_are_drawn():
     rng = np.random.default_rng(0)
     codes = np.array([0, 1, 0, 0, 1, 0])
-    drawn = np.array([draw_neighbors(codes, rng) for _ in range(300)])
+    samples = one_label(codes)
+    drawn = np.array([draw_neighbors(samples, np.arange(6), rng) for _ in range(300)])
     assert set(drawn[:, 0]) == {2, 3, 5}
     assert np.bincount(drawn[:, 0])[[2, 3, 5]].min() > 70
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 6), min_size=1), min_size=1, max_size=30), st.integers(0, 99)
+)
+def test_neighbours_share_the_drawn_one_of_several_labels(sets, seed):
+    rng = np.random.default_rng(seed)
+    codes = np.array([code for own in sets for code in sorted(own)])
+    starts = np.append(0, np.cumsum([len(own) for own in sets]))
+    samples = Samples(np.empty((len(sets), 0)), codes, 7, starts=starts)
+    drawn = draw_labels(samples, rng)
+    assert (samples.owners[drawn] == np.arange(len(sets))).all()
+    for row, other in enumerate(draw_neighbors(samples, drawn, rng)):
+        code = codes[drawn[row]]
+        assert code in sets[other]
+        assert (other == row) == (sum(code in own for own in sets) == 1)
 
 
 # --- what training is for ---
@@ -244,6 +269,7 @@ def test_training_brings_the_graph_of_labels_into_the_space():
     """Also for rows that it has not seen, and better than the features themselves do."""
     settings = MapSettings(dim=20, epochs=0, learning_rate=0.1, gamma=10.0, batch_size=64)
     seen, new = X[:800], X[800:]
+    known = Samples(seen, Y[:800], 40)
 
     def shares(W):
         return [
@@ -251,9 +277,9 @@ def test_training_brings_the_graph_of_labels_into_the_space():
             for rows, codes in ((seen, Y[:800]), (new, Y[800:]))
         ]
 
-    before = shares(learn_map(seen, Y[:800], settings, np.random.default_rng(0)))
+    before = shares(learn_map(known, settings, np.random.default_rng(0)))
     settings = settings._replace(epochs=5)
-    after = shares(learn_map(seen, Y[:800], settings, np.random.default_rng(0)))
+    after = shares(learn_map(known, settings, np.random.default_rng(0)))
     plain = share_of_neighbours_with_the_label(unit(new.toarray()), Y[800:])
     assert after[0] > max(0.9, before[0] + 0.2)
     assert after[1] > max(before[1] + 0.2, plain + 0.05)
@@ -261,7 +287,13 @@ def test_training_brings_the_graph_of_labels_into_the_space():
 
 def test_parts_are_balanced_and_keep_labels_together():
     weights = learn_partition(
-        X, Y, 4, epochs=10, learning_rate=0.1, balance=4.0, memory=10, rng=np.random.default_rng(0)
+        Samples(X, Y, 40),
+        4,
+        epochs=10,
+        learning_rate=0.1,
+        balance=4.0,
+        memory=10,
+        rng=np.random.default_rng(0),
     )
     parts = (X @ weights).argmax(axis=1)
     sizes = np.bincount(parts, minlength=4)
@@ -338,6 +370,59 @@ def test_files_hold_several_parts(tmp_path):
     back = load(tmp_path / "m")
     for old, new in zip(model.predict_topk(X[900:]), back.predict_topk(X[900:]), strict=True):
         assert_same_bits(old, new)
+
+
+# --- several labels ---
+
+# A row of label y, one of 40, also has the label of its group of five, and every tenth row has none.
+GROUPS = sp.csr_array(
+    np.hstack([np.eye(40)[Y], np.eye(8)[Y // 5]]) * (np.arange(Y.size) % 10 > 0)[:, None]
+)
+
+
+def test_several_labels_are_learnt_and_found():
+    model = AnnexML(n_learners=2, n_parts=2, dim=20).fit(X[:900], GROUPS[:900])
+    rows = np.flatnonzero(np.diff(GROUPS[900:].indptr))
+    found = model.predict_topk(X[900:][rows], k=2)[0]
+    right = np.take_along_axis(GROUPS[900:][rows].toarray(), found, 1)
+    alone = AnnexML(n_learners=2, n_parts=2, dim=20).fit(X[:900], Y[:900])
+    assert right.mean() > 0.95 * alone.score(X[900:][rows], Y[900:][rows])
+
+
+def test_votes_of_rows_with_several_labels_are_those_of_brute_force():
+    model = AnnexML(n_learners=1, n_parts=1, dim=16, n_neighbors=4, gamma=5.0, epochs=2)
+    model.fit(X[:600], GROUPS[:600])
+    labelled = np.flatnonzero(np.diff(GROUPS[:600].indptr))
+    places, cosines = model._neighbors(X[600:620], 0, np.zeros(20, dtype=np.int64))
+    weights = np.exp(20 * (cosines.astype(np.float64) - 1))
+    votes = [
+        w @ GROUPS[labelled[own]].toarray()
+        for w, own in zip(weights, model.codes_[0][places], strict=True)
+    ]
+    found, scores = model.predict_topk(X[600:620], k=48)
+    np.testing.assert_allclose(scores, np.take_along_axis(np.array(votes), found, 1), atol=1e-5)
+
+
+def test_one_label_in_each_set_is_one_label():
+    settings = {"n_learners": 2, "n_parts": 2, "dim": 8, "epochs": 2}
+    plain = AnnexML(**settings).fit(X[:300], Y[:300])
+    sets = AnnexML(**settings).fit(X[:300], [[label] for label in Y[:300].tolist()])
+    for old, new in zip(plain.predict_topk(X[300:]), sets.predict_topk(X[300:]), strict=True):
+        assert_same_bits(old, new)
+
+
+def test_files_of_several_labels(tmp_path):
+    few = GROUPS[:300].toarray()
+    few[:, 3] = 0  # a label without rows
+    model = AnnexML(n_learners=2, n_parts=2, dim=8, epochs=1).fit(X[:300], few)
+    model.save(tmp_path / "m")
+    back = load(tmp_path / "m")
+    for old, new in zip(model.predict_topk(X[300:]), back.predict_topk(X[300:]), strict=True):
+        assert_same_bits(old, new)
+    model.row_codes_ = model.row_codes_ + 1
+    model.save(tmp_path / "bad")
+    with pytest.raises(LocoleError, match="labels of rows lie outside"):
+        load(tmp_path / "bad")
 
 
 BAD = {

@@ -209,5 +209,5 @@ def test_runs_with_several_labels(several):
     assert found["recall_at_3"] == found["psp_at_1"] == 1
     assert found["precision_at_3"] == pytest.approx(7 / 12, abs=1e-6)
     assert "precision_at_5" not in found  # there are three labels
-    with pytest.raises(LocoleError, match="AnnexML does not learn"):
-        measure(Run("mine", "numbers", "annexml"), rows, threads=1)
+    with pytest.raises(LocoleError, match="MACH does not learn"):
+        measure(Run("mine", "numbers", "mach"), rows, threads=1)

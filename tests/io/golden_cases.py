@@ -542,6 +542,8 @@ CASES["default_label_texts"] = Case(
 #: Cases whose answers are others since dense rows are seen in two views.
 IN_VIEWS = ("default_dense", "default_dense_grown", "default_paired")
 CASES |= {f"{name}_views": CASES[name]._replace(max_bytes=400_000) for name in IN_VIEWS}
+# Prototypes that learn all rows again are saved as before.
+CASES |= {f"{name}_again": CASES[name]._replace(has_file=False) for name in IN_VIEWS}
 #: Cases of ensembles since weights depend on how many rows a label has, and those of plain profiles may
 #: be negative; the models of before are still read.
 BY_ROWS = (

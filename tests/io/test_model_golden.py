@@ -56,6 +56,8 @@ RETIRED |= set(IN_BYTES)
 RETIRED |= {*RESERVOIR, "default_grown_bytes", "default_dense_grown_bytes"}
 # Before dense rows with many rows for each label were seen in two views and reranked.
 RETIRED |= {*(f"{name}_bytes" for name in IN_VIEWS), "default_dense_grown_reservoir"}
+# Before prototypes learnt all rows again once weights were fitted.
+RETIRED |= {f"{name}_views" for name in IN_VIEWS}
 # Before weights depended on how many rows a label has.
 RETIRED |= {*(f"{name}_bytes" for name in IN_BYTES), "default_several_labels", "default_network"}
 REFITTED = [
