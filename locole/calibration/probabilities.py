@@ -7,21 +7,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit
 
 __all__ = ["SHORT_LIST", "Probabilities", "places_of"]
 
 #: Labels of a row whose scores count; those behind them are told apart by their rank alone.
 SHORT_LIST = 16
 # Knots of the two curves, and validation rows that each of them needs.
-_KNOTS, _ROWS_FOR_KNOT = 4, 100
+_KNOTS, _ROWS_FOR_KNOT = 2, 100
 # Penalty of coefficients of standardised features, beside the sum of the rows' losses.
 _RIDGE = 1 / 3
 _STEPS = 30
 # Penalty of what is fitted to the rows with a wrong answer, which may be few, for being off its start:
 # a scale at which the last of the short list has e^−4 of the first's odds.
 _PRIOR_ROWS, _SCALE = 2.0, 4.0
-_POWERS = 0.5, 3.0
+_POWERS = 0.0, 3.0
 # Largest logit of an answer: no validation rows say more.
 _SUREST = 16.0
 
@@ -85,6 +85,7 @@ class Probabilities(NamedTuple):
         scale : float, optional
             1 / T, if it is known.
         """
+        n_ranked = np.minimum((scores > -np.inf).sum(axis=1), n_classes - 1)
         scores = _short(scores, n_classes)
         weight = np.ones(len(scores)) if weight is None else weight / weight.mean()
         scale = _fit_scale(scores, places, weight) if scale is None else scale
@@ -95,7 +96,10 @@ class Probabilities(NamedTuple):
         knots = np.quantile(values, at, axis=0).T.reshape(2, n_knots)
         coef = _fit_logistic(_bases(values, knots), places == 0, weight)
         wrong = (places > 0) | ((places < 0) & (n_classes > scores.shape[1]))
-        others = _fit_others(scores[wrong], places[wrong], weight[wrong], n_classes)
+        power = _fit_power(
+            places[wrong], n_ranked[wrong], weight[wrong], scores.shape[1], n_classes
+        )
+        others = _fit_others(scores[wrong], places[wrong], weight[wrong], power, n_classes)
         return cls(scale, knots, coef, others)
 
     @classmethod
@@ -157,7 +161,7 @@ class Probabilities(NamedTuple):
         short = self.scale * short
         steepness, rest, _ = self.others
         odds = _odds_of_others(short, steepness, rest, n_classes)
-        shares = odds - logsumexp(odds, axis=1, keepdims=True)
+        shares = odds - _log_sum_exp(odds)[:, None]
         logit = _bases(_values(short), self.knots) @ self.coef
         # No label is before the first: p_1 / (1 − p_1) is at least the second's share of the rest.
         logit = np.minimum(np.maximum(logit, shares[:, 0] + 1e-9), _SUREST)
@@ -187,7 +191,13 @@ def _short(scores: NDArray, n_classes: int) -> Floats:
 
 def _values(short: Floats) -> Floats:
     """ℓ and s_1, shape (rows, 2)."""
-    return np.column_stack([short[:, 0] - logsumexp(short[:, 1:], axis=1), short[:, 0]])
+    return np.column_stack([short[:, 0] - _log_sum_exp(short[:, 1:]), short[:, 0]])
+
+
+def _log_sum_exp(values: Floats) -> Floats:
+    """Logarithm of the sum over each row; scipy's takes longer to look at its arguments than to add."""
+    most = values.max(axis=1)
+    return most + np.log(np.exp(values - most[:, None]).sum(axis=1))
 
 
 def _bases(values: Floats, knots: Floats) -> Floats:
@@ -283,35 +293,59 @@ def _log_tail(ranks: NDArray[np.int64], power: float, k: int, n_classes: int) ->
 
 
 def _fit_others(
-    scores: Floats, places: NDArray[np.int64], weight: NDArray, n_classes: int
+    scores: Floats, places: NDArray[np.int64], weight: NDArray, power: float, n_classes: int
 ) -> Floats:
-    """β, c and a from the rows whose answer is wrong."""
+    """β, c and a, which is given, from the rows whose answer is wrong."""
     k = scores.shape[1]
-    power = _fit_power(places, weight, k, n_classes)
     # The first label behind the short list must not have more than the last one on it.
     most = -float(_log_tail(np.array([k + 1]), power, k, n_classes)[0]) if n_classes > k else 0.0
     spread = max(float((scores[:, 0] - scores[:, -1]).mean()), 1e-9) if len(scores) else 1.0
     column = np.where((places >= 1) & (places < k), places - 1, k - 1)
 
-    def loss(theta: Floats) -> float:
-        odds = _odds_of_others(scores, np.exp(theta[0]) / spread, theta[1], n_classes)
-        found = np.take_along_axis(odds, column[:, None], 1)[:, 0] - logsumexp(odds, axis=1)
-        prior = (theta[0] - np.log(_SCALE)) ** 2 + (theta[1] / most) ** 2 if most else 0.0
-        return float(-weight @ found) + _PRIOR_ROWS * float(prior)
+    rows, center = np.arange(len(scores)), np.log(_SCALE)
 
-    theta = np.array([np.log(_SCALE), 0.0])
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        odds = _odds_of_others(scores, np.exp(theta[0]) / spread, theta[1], n_classes)
+        log_p = odds - _log_sum_exp(odds)[:, None]
+        value, slope = float(-weight @ log_p[rows, column]), np.exp(log_p)
+        slope[rows, column] -= 1
+        # Both logits at the end of a row have the score of its last label.
+        steep = np.hstack([odds[:, :-1], odds[:, -2:-1]])
+        slopes = np.array([weight @ (slope * steep).sum(axis=1), weight @ slope[:, -1]])
+        if most:
+            away = np.array([theta[0] - center, theta[1] / most])
+            value += _PRIOR_ROWS * float(away @ away)
+            slopes += 2 * _PRIOR_ROWS * away / [1.0, most]
+        return value, slopes
+
+    theta = np.array([center, 0.0])
     if len(scores) and k > 2:
         bounds = [(-7.0, 7.0), (-50.0 if most else 0.0, most)]
-        theta = minimize(loss, theta, method="L-BFGS-B", bounds=bounds).x
+        theta = minimize(loss, theta, jac=True, method="L-BFGS-B", bounds=bounds).x
     return np.array([np.exp(theta[0]) / spread, theta[1], power])
 
 
-def _fit_power(places: NDArray[np.int64], weight: NDArray, k: int, n_classes: int) -> float:
-    """How fast the mass behind the short list falls with the rank, from the ranks that are known."""
-    far = places >= k
-    if n_classes <= k + 1 or not far.any():
+def _fit_power(
+    places: NDArray[np.int64],
+    n_ranked: NDArray[np.int64],
+    weight: NDArray,
+    k: int,
+    n_classes: int,
+) -> float:
+    """How fast the mass behind the short list falls with the rank.
+
+    A label that is not among the ``n_ranked`` candidates of its row has a rank behind all of these.
+    """
+    if n_classes <= k + 1:
         return 1.0
-    ranks, share = places[far] + 1, weight[far]
-    tried = np.linspace(*_POWERS, 26)
-    losses = [-share @ _log_tail(ranks, power, k, n_classes) for power in tried]
-    return float(tried[np.argmin(np.array(losses) + _PRIOR_ROWS * (tried - 1) ** 2)])
+    far, missed = places >= k, (places < 0) & (n_ranked >= k)
+    depth = n_ranked[missed] - k
+    ranks = np.arange(k + 1, k + 1 + depth.max(initial=0))
+    tried = np.linspace(*_POWERS, 31)
+    losses = []
+    for power in tried:
+        passed = np.exp(_log_tail(ranks, power, k, n_classes)).cumsum()
+        behind = np.log1p(-np.append(0.0, passed)[depth])
+        found = weight[far] @ _log_tail(places[far] + 1, power, k, n_classes)
+        losses.append(_PRIOR_ROWS * (power - 1) ** 2 - found - weight[missed] @ behind)
+    return float(tried[np.argmin(losses)])

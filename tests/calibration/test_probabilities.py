@@ -103,11 +103,24 @@ def test_whatever_the_scores(seed, n_classes, n_rows, log_scale):
         assert (np.diff(p, axis=1) <= 1e-9).all()
 
 
-@pytest.mark.parametrize("power", [0.5, 1.0, 1.7, 3.0])
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 1.7, 3.0])
 @pytest.mark.parametrize("n_classes", [17, 80, 81, 5000])
 def test_the_tail_sums_to_one(power, n_classes):
     ranks = np.arange(17, n_classes + 1)
     assert np.exp(_log_tail(ranks, power, 16, n_classes)).sum() == pytest.approx(1, abs=1e-7)
+
+
+@pytest.mark.parametrize("power", [0.4, 1.0, 1.6])
+def test_labels_that_no_scorer_has_proposed_are_behind_the_candidates(power):
+    """Ranks are drawn from the tail; those beyond the 64 candidates of a row are not known."""
+    n_classes, rng = 2000, np.random.default_rng(0)
+    ranks = np.arange(17, n_classes + 1)
+    places = rng.choice(ranks, 3000, p=ranks**-power / (ranks**-power).sum()) - 1
+    places[places >= 64] = -1
+    scores = -np.sort(rng.standard_normal((3000, 96)), axis=1)
+    scores[:, 64:] = -np.inf
+    found = Probabilities.fit(scores, places, n_classes=n_classes)
+    assert found.others[2] == pytest.approx(power, abs=0.101)
 
 
 def test_a_row_counts_as_often_as_its_weight_says():
