@@ -53,12 +53,14 @@ def labels(
     from locole.cli.examples import open_model
     from locole.cli.places import check_model_place
     from locole.exceptions import LocoleError
+    from locole.io import read_manifest
 
     is_changed = bool(rename or merge or retire or add)
     if output is not None and not is_changed:
         raise LocoleError("--output is for a changed model: rename, merge or retire a label.")
     if is_changed:
         check_model_place(output or model, force=output is None)
+    replaces = read_manifest(model) if output is None else None
     loaded, notes = open_model(model, jobs=1, encoder=encoder)
     if is_changed:
         _change(loaded, merge or [], rename or [], retire or [])
@@ -66,7 +68,7 @@ def labels(
             _add(loaded, add)
         from locole.cli.update import save_dated
 
-        save_dated(loaded, notes, output or model)
+        save_dated(loaded, notes, output or model, replaces)
     _show(loaded, is_changed=is_changed, json=json)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from locole.cli.options import EncoderName, Jobs, Json, LabelColumn, LabelSeparator, ModelPath
 from locole.cli.reading import Reading, column_of
+
+if TYPE_CHECKING:
+    from locole.io import Manifest
 
 __all__ = ["EXAMPLES", "update"]
 
@@ -34,7 +37,8 @@ def update(
     """Learn new rows, which may have new labels and new words.
 
     The model is replaced in one step: whoever reads it, and whatever happens on the way, finds the old
-    one or the new one. With --output the old one stays. Columns of tables are by default those of the
+    one or the new one. If somebody else replaces it meanwhile, that one stays, and the rows have to be
+    learnt again. With --output the old one stays. Columns of tables are by default those of the
     training file.
 
     Prints what has changed: accuracy and calibration error on the new rows before they were learnt, on
@@ -48,7 +52,10 @@ def update(
     from locole.cli.examples import open_model, read_labelled
     from locole.cli.show import print_json
     from locole.cli.steps import Steps
+    from locole.io import read_manifest
 
+    # Read first: a model that is replaced from now on is not replaced again by what comes of the old.
+    replaces = read_manifest(model) if output is None else None
     loaded, notes = open_model(model, jobs=jobs, encoder=encoder)
     _check_learns(loaded)
     known, steps = loaded.classes_, Steps(quiet=True)
@@ -62,7 +69,7 @@ def update(
     with steps.run("learn", "learning"):
         loaded.partial_fit(batch.features, batch.labels)
     with steps.run("save", f"saving {output or model}"):
-        save_dated(loaded, notes, output or model)
+        save_dated(loaded, notes, output or model, replaces)
     found["validation"]["after"] = health(loaded)
     found |= change(loaded, known)
     found["steps"] = steps.records
@@ -72,7 +79,9 @@ def update(
         _print(found)
 
 
-def save_dated(model: Any, notes: dict[str, str], output: str) -> None:
+def save_dated(
+    model: Any, notes: dict[str, str], output: str, replaces: Manifest | None = None
+) -> None:
     """Save a model whose journal says when."""
     from datetime import UTC, datetime
 
@@ -86,7 +95,7 @@ def save_dated(model: Any, notes: dict[str, str], output: str) -> None:
     if "accuracy" in classifier.choice_:
         kept["validation_accuracy"] = f"{classifier.choice_['accuracy']:.4f}"
     with named(output):
-        write_model(output, model, notes={**kept, "updated": date})
+        write_model(output, model, notes={**kept, "updated": date}, replaces=replaces)
 
 
 def _check_learns(model: Any) -> None:

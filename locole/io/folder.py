@@ -39,14 +39,20 @@ _ATTEMPTS, _PAUSE_S = 100, 0.001
 
 
 def write_model(
-    path: str | os.PathLike[str], model: Any, *, notes: Mapping[str, str] | None = None
+    path: str | os.PathLike[str],
+    model: Any,
+    *,
+    notes: Mapping[str, str] | None = None,
+    replaces: Manifest | None = None,
 ) -> None:
     """Save a model into the folder ``path``, which is made or, if it holds a model, replaced.
 
     The manifest is the pointer: arrays are written first, under a name of their own, then the manifest
     is replaced in one step, then old arrays are removed. So at every moment the folder holds the old
     model or the new one, and a process that is reading gets one of the two. What a save that was killed
-    has left is removed by the next. ``notes`` on how the model was made go into the manifest.
+    has left is removed by the next. ``notes`` on how the model was made go into the manifest. A model
+    that was made from the one in the folder says by ``replaces`` which that was: if the folder holds
+    another one by now, nothing is written, since what that one has learnt would be lost.
     """
     folder = Path(path)
     encoder = Encoder()
@@ -58,26 +64,21 @@ def write_model(
     except RecursionError:
         raise ModelFileError("the model cannot be saved: it is nested too deeply.") from None
     arrays_file = parse_manifest(raw).arrays_file
-    with _folder_for_writing(folder):
-        _write(folder, arrays_file, lambda file: write_arrays(file, encoder.table, encoder.arrays))
-        _sync(folder)
-        _write(folder, _MANIFEST, lambda file: file.write(raw))
-        _sync(folder)
-
-
-@contextmanager
-def _folder_for_writing(folder: Path) -> Iterator[None]:
-    """Make, check and lock the folder; tidy it up before and after, also after a failure."""
-    is_new = False
+    is_new = not folder.exists()
     try:
-        is_new = _make(folder)
-        if is_new:
+        if _make(folder):
             _sync(folder.absolute().parent)
         with _locked(folder):
-            _check_replaceable(folder)
+            _check_replaceable(folder, replaces)
+            # No context manager: its own code, between body and cleanup, can be interrupted too.
             try:
                 _sweep(folder)
-                yield
+                _write(
+                    folder, arrays_file, lambda f: write_arrays(f, encoder.table, encoder.arrays)
+                )
+                _sync(folder)
+                _write(folder, _MANIFEST, lambda file: file.write(raw))
+                _sync(folder)
                 _sweep(folder)
             except BaseException:
                 _sweep(folder)
@@ -121,8 +122,8 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _check_replaceable(folder: Path) -> None:
-    """Refuse to write into a folder that holds something else."""
+def _check_replaceable(folder: Path, replaces: Manifest | None) -> None:
+    """Refuse to write into a folder that holds something else, or not the model to be replaced."""
     names = os.listdir(folder)
     if _MANIFEST not in names:
         if all(_OURS.fullmatch(name) for name in names):
@@ -131,12 +132,17 @@ def _check_replaceable(folder: Path) -> None:
             f"{folder} is not empty and holds no model: take another path or remove it."
         )
     try:
-        _read_manifest(folder)
+        present = _read_manifest(folder)
     except (OSError, ModelFileError) as error:
         raise ModelFileError(
             f"{folder} holds something that this locole cannot read ({error}): take another path or "
             "remove it."
         ) from None
+    if replaces is not None and present != replaces:
+        raise ModelFileError(
+            f"{folder} holds another model than the one that was changed, because somebody else has "
+            "replaced it meanwhile: make the change again, or save to another path."
+        )
 
 
 def _sweep(folder: Path) -> None:

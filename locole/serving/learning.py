@@ -6,7 +6,7 @@ import copy
 from typing import Any, NamedTuple
 
 from locole.exceptions import LocoleError
-from locole.io import write_model
+from locole.io import read_manifest, write_model
 from locole.serving.labels import label_of
 from locole.serving.registry import Registry
 from locole.serving.served import ServedModel
@@ -31,11 +31,12 @@ def learn(registry: Registry, name: str, examples: list[Example]) -> ServedModel
     def change(served: ServedModel, path: str) -> None:
         if not served.takes_texts:
             raise LocoleError(f"the model {served.id} takes numbers: it learns from no texts.")
+        replaces = read_manifest(path)
         labels = _labels(served, examples)
         model = copy.copy(served.model)
         model.partial_fit([example.text for example in examples], labels)
         notes = {key: value for key, value in served.notes.items() if key != "locole"}
-        write_model(path, model, notes=notes)
+        write_model(path, model, notes=notes, replaces=replaces)
 
     return registry.replace(name, change)
 

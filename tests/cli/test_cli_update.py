@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cli_server import ENVIRONMENT
 
 from locole import load
 from locole.io import read_manifest
@@ -87,6 +89,19 @@ def test_what_cannot_be_updated_stays(folder, run):
         assert done.code == 2, done
         assert message in done.err
     assert {path: path.read_bytes() for path in Path("other").iterdir()} == before
+
+
+def test_of_two_updates_at_once_the_second_is_refused(folder, run):
+    os.mkfifo("tuesday.tsv")
+    words = [sys.executable, "-m", "locole", "update", "texts", "tuesday.tsv", "-j", "1"]
+    with subprocess.Popen(words, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as slow:
+        with open("tuesday.tsv", "w") as rows:  # waits until it has read the model, and wants rows
+            assert run("update", "texts", "monday.tsv", "-j", "1").code == 0
+            rows.write(Path("monday.tsv").read_text())
+        _, errors = slow.communicate(timeout=60)
+    assert slow.returncode == 2
+    assert "somebody else has replaced it meanwhile: make the change again" in errors
+    assert len(load("texts").past_.journal_) == 1
 
 
 def test_labels_are_listed_and_changed(folder, run):

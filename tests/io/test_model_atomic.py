@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import itertools
 import json
+import linecache
 import os
 import shutil
 import subprocess
@@ -127,6 +130,50 @@ def test_a_save_that_fails_at_any_step_leaves_no_litter(tmp_path, monkeypatch, s
     assert fatal > 5
 
 
+# A file whose name was not yet known is closed when it is collected.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_save_interrupted_before_any_line_leaves_no_litter(tmp_path, monkeypatch, exists):
+    files = (folder_module.__file__, contextlib.__file__)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    path, old, new = tmp_path / "model", letter_bag("a"), letter_bag("b")
+    _make, seen = folder_module._make, ""
+    for number in itertools.count():
+        shutil.rmtree(path, ignore_errors=True)
+        if exists:
+            write_model(path, old)
+        left = itertools.count(number, -1)
+
+        def trace(frame, event, _, left=left):
+            if frame.f_code.co_filename not in files:
+                return None
+            # Python looks for signals at calls, never at a mere "try:".
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            if event == "line" and line.strip() != "try:" and next(left) == 0:
+                raise KeyboardInterrupt
+            return trace
+
+        def make(folder, trace=trace):
+            # The first step that touches the folder.
+            sys.settrace(trace)
+            sys._getframe(1).f_trace = trace
+            return _make(folder)
+
+        before = sys.gettrace()
+        try:
+            with monkeypatch.context() as patch:
+                patch.setattr(folder_module, "_make", make)
+                write_model(path, new)
+                break
+        except KeyboardInterrupt:
+            assert not path.exists() or len(os.listdir(path)) == 2
+            seen += letter_in(path) if path.exists() else "-"
+        finally:
+            sys.settrace(before)
+    assert set(seen) == ({"a", "b"} if exists else {"-", "b"})
+    assert len(seen) > 100
+
+
 def test_a_reader_that_comes_between_two_files_tries_again(tmp_path, monkeypatch):
     path = tmp_path / "model"
     write_model(path, letter_bag("a"))
@@ -183,6 +230,23 @@ def test_savers_of_one_folder_wait_for_each_other(tmp_path):
     assert errors == []
     assert letter_in(path) in "abc"
     assert len(os.listdir(path)) == 2
+
+
+def test_a_change_of_a_model_that_was_replaced_meanwhile_is_refused(tmp_path):
+    path = tmp_path / "model"
+    write_model(path, letter_bag("a"))
+    first = read_manifest(path)
+    write_model(path, letter_bag("b"), replaces=first)
+    message = r"model holds another model than the one that was changed, .*: make the change again"
+    with pytest.raises(ModelFileError, match=message):
+        write_model(path, letter_bag("c"), replaces=first)
+    assert letter_in(path) == "b"
+    assert len(os.listdir(path)) == 2
+    # Notes count: who changed them has made another model.
+    second = read_manifest(path)
+    write_model(path, letter_bag("b"), notes={"note": "mine"}, replaces=second)
+    with pytest.raises(ModelFileError, match="somebody else has replaced it meanwhile"):
+        write_model(path, letter_bag("c"), replaces=second)
 
 
 # --- where a model may be written ---
