@@ -5,14 +5,17 @@ A model of 10,106 labels (``cve_product`` where the data are there, otherwise ge
 - directly, one text a call on one thread, and in batches, on all;
 - through HTTP by wrk, a text a request, with more and more connections;
 - for some minutes by mixed requests (single, batch, sets and explanations, labels, cards, Annif's
-  interface, bad ones), while the memory of the server is watched and its model is replaced.
+  interface, bad ones), while the memory of the server is watched and its model is replaced a hundred
+  times by one whose labels have other names, so that an answer of two versions would be seen;
+- before and after ``kill -9`` in the midst of requests.
 
-Needs wrk (``apt-get install wrk``).
+Takes about twelve minutes, most of them for the mixed requests. Needs wrk (``apt-get install wrk``).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -22,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -31,16 +35,18 @@ import numpy as np
 
 from locole import load
 from locole.datasets import load_texts, make_topics
-from locole.text import TextClassifier, TextFeatures
+from locole.text import TextClassifier
 
 RECORD = Path(__file__).parent / "records" / "serve.json"
 N_LABELS, TEXTS = 10_106, 2_000
 CONNECTIONS = (1, 2, 4, 8, 16, 32)
 BATCH = 64
+# Replacements of the model, and what the labels of every other one end with.
+REPLACED, MARK = 100, " (2)"
 # wrk's own language: requests from a file, one after the other; figures as one line of JSON.
 SCRIPT = """
 local lines, threads, i = {}, {}, 0
-unexpected = 0
+unexpected, mixed = 0, 0
 for line in io.lines("FILE") do lines[#lines + 1] = line end
 setup = function(thread) threads[#threads + 1] = thread end
 request = function()
@@ -48,18 +54,26 @@ request = function()
   local method, path, kind, body = lines[i]:match("^(%S+)\\t(%S+)\\t(%S+)\\t(.*)$")
   return wrk.format(method, path, {["Content-Type"] = kind, Host = wrk.headers["Host"]}, body)
 end
-response = function(status)
+response = function(status, _, body)
   if status ~= 200 and status ~= 400 then unexpected = unexpected + 1 end
+  local version = body:match('"version":"(%x+)"')
+  if version then
+    local _, all = body:gsub('"label":"', '')
+    local _, marked = body:gsub('"label":"[^"]* %(2%)"', '')
+    if marked ~= (version == "FIRST" and 0 or all) then mixed = mixed + 1 end
+  end
 end
 done = function(summary, latency, _)
   local e = summary.errors
-  local others = 0
-  for _, thread in ipairs(threads) do others = others + thread:get("unexpected") end
+  local others, torn = 0, 0
+  for _, thread in ipairs(threads) do
+    others, torn = others + thread:get("unexpected"), torn + thread:get("mixed")
+  end
   io.write(string.format(
     '{"requests": %d, "seconds": %f, "p50_s": %f, "p99_s": %f, "max_s": %f, ' ..
-    '"not_2xx": %d, "unexpected": %d, "failed": %d}\\n',
+    '"not_2xx": %d, "unexpected": %d, "mixed": %d, "failed": %d}\\n',
     summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e6,
-    latency:percentile(99) / 1e6, latency.max / 1e6, e.status, others,
+    latency:percentile(99) / 1e6, latency.max / 1e6, e.status, others, torn,
     e.connect + e.read + e.write + e.timeout))
 end
 """
@@ -74,7 +88,7 @@ def texts_of(data: Path) -> tuple[str, list[str], Any, list[str]]:
         return folder.name, texts, labels, load_texts(folder / "test.tsv.xz")[0][:TEXTS]
     rows = make_topics(60_000, 100_000, N_LABELS, nnz_per_row=30, test_size=TEXTS)
     train, test = (_as_texts(X) for X in (rows.X_train, rows.X_test))
-    return "generated", train, rows.y_train, test
+    return "generated", train, [f"topic {label}" for label in rows.y_train], test
 
 
 def _as_texts(X: Any) -> list[str]:
@@ -115,7 +129,8 @@ class Server:
             text=True,
         )
         assert self.process.stdout is not None
-        self.url = json.loads(self.process.stdout.readline())["url"]
+        told = json.loads(self.process.stdout.readline())
+        self.url, self.first_version = told["url"], told["models"][0]["version"]
 
     def __enter__(self) -> Server:
         return self
@@ -125,6 +140,13 @@ class Server:
         assert self.process.wait(60) == 0
         assert self.process.stdout is not None
         self.process.stdout.close()
+
+    def ask(self, path: str, body: Any = None) -> Any:
+        """Answer to one request."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.url}/{path}", data, {"Content-Type": JSON})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
 
     def cpu_s(self) -> float:
         """CPU seconds so far."""
@@ -142,14 +164,15 @@ class Server:
         with tempfile.TemporaryDirectory() as folder:
             file, script = Path(folder) / "requests.tsv", Path(folder) / "ask.lua"
             file.write_text("".join(f"{line}\n" for line in requests), encoding="utf-8")
-            script.write_text(SCRIPT.replace("FILE", str(file)))
+            filled = SCRIPT.replace("FILE", str(file)).replace("FIRST", self.first_version)
+            script.write_text(filled)
             words = ["wrk", "-t1", f"-c{connections}", f"-d{round(seconds)}s", "-s", str(script)]
             before = self.cpu_s()
             done = subprocess.run(
                 [*words, "--timeout", "30s", self.url], capture_output=True, text=True, check=True
             )
             found = json.loads(done.stdout.splitlines()[-1])
-        if found["unexpected"] or found["failed"]:
+        if found["unexpected"] or found["mixed"] or found["failed"]:
             raise SystemExit(f"requests failed: {found}")
         found |= {"connections": connections, "per_s": found["requests"] / found["seconds"]}
         found["cpu_s_per_request"] = (self.cpu_s() - before) / max(found["requests"], 1)
@@ -182,49 +205,86 @@ def mixed(texts: list[str]) -> list[str]:
 def watched(server: Server, path: Path, other: Path, requests: list[str], minutes: float) -> Any:
     """Mixed requests for some minutes, while memory is watched and the model replaced."""
     memory: list[tuple[float, int, int]] = []
+    replaced: list[str] = []
     ended, start = threading.Event(), time.monotonic()
 
-    def watch() -> None:
+    def replace() -> None:
         models = itertools.cycle([load(other), load(path)])
-        while not ended.wait(max(60 * minutes / 100, 0.5)):
-            memory.append((time.monotonic() - start, *server.memory()))
-            if len(memory) % 10 == 0:
-                next(models).save(path)
+        while not ended.wait(
+            max(0, start + len(replaced) * 60 * minutes / REPLACED - time.monotonic())
+        ):
+            next(models).save(path)
+            before = (replaced or [server.first_version])[-1]
+            while (new := server.ask("api/models")["models"][0]["version"]) == before:
+                time.sleep(0.05)
+            replaced.append(new)
 
-    thread = threading.Thread(target=watch)
-    thread.start()
+    def watch() -> None:
+        while not ended.wait(0.5):
+            memory.append((time.monotonic() - start, *server.memory()))
+
+    threads = [threading.Thread(target=work) for work in (replace, watch)]
+    for thread in threads:
+        thread.start()
     found = server.under(requests, connections=8, seconds=60 * minutes)
     ended.set()
-    thread.join()
-    # After the first fifth, in which caches fill.
-    later = np.array([row for row in memory if row[0] > 12 * minutes] or memory, dtype=float)
-    slope = np.polyfit(later[:, 0], later[:, 2], 1)[0] if len(later) > 2 else 0.0
-    requests_per_s = found["requests"] / found["seconds"]
-    return {
-        **found,
-        "minutes": minutes,
-        "replaced": len(memory) // 10,
-        "own_bytes_first": int(later[0, 2]),
-        "own_bytes_last": int(later[-1, 2]),
-        "own_bytes_max": int(later[:, 2].max()),
-        "bytes_per_request": float(slope / requests_per_s),
-    }
+    for thread in threads:
+        thread.join()
+    assert len(set(replaced)) == 2, replaced
+    return {**found, "minutes": minutes, "replaced": len(replaced), "memory": by_tenth(memory)}
 
 
-def fitted(folder: Path, train: list[str], labels: Any) -> tuple[Path, Path]:
-    """Two models of the same labels, to be replaced by one another."""
-    paths = folder / "model", folder / "other"
-    TextClassifier().fit(train, labels).save(paths[0])
-    smaller = TextClassifier(TextFeatures(word_ngrams=(1, 1)))
-    smaller.fit(train, labels).save(paths[1])
-    return paths
+def by_tenth(memory: list[tuple[float, int, int]]) -> list[dict[str, float]]:
+    """Smallest and largest memory within each tenth of the time: own bytes, and all."""
+    found = []
+    for part in np.array_split(np.array(memory), 10):
+        own = np.sort(part[:, 2])
+        found.append(
+            {
+                "until_s": float(part[-1, 0]),
+                "own_bytes_min": int(own[0]),
+                "own_bytes_p50": int(np.median(own)),
+                "own_bytes_max": int(own[-1]),
+                "all_bytes_max": int(part[:, 1].max()),
+            }
+        )
+    return found
+
+
+def killed(path: Path, jobs: int, requests: list[str], text: str) -> dict[str, Any]:
+    """``kill -9`` in the midst of requests, and the same answer from the next server."""
+    asked = "api/models/model/predict", {"text": text}
+    server = Server(path, jobs)
+    before = server.ask(*asked)
+    load_ends = threading.Timer(1.5, server.process.kill)
+    load_ends.start()
+    with contextlib.suppress(SystemExit):  # requests fail here: that is the point
+        server.under(requests, connections=8, seconds=3)
+    load_ends.join()
+    code = server.process.wait(60)
+    assert server.process.stdout is not None
+    server.process.stdout.close()
+    start = time.monotonic()
+    with Server(path, jobs) as again:
+        after = again.ask(*asked)
+        seconds = time.monotonic() - start
+    assert before == after, (before, after)
+    return {"exit_code": code, "same_answer": before == after, "restart_s": seconds}
+
+
+def fitted(folder: Path, train: list[str], labels: Any) -> None:
+    """A model, and the same one with other names of labels, to be replaced by one another."""
+    model = TextClassifier().fit(train, labels)
+    model.save(folder / "model")
+    model.rename_labels({label: f"{label}{MARK}" for label in model.classes_.tolist()})
+    model.save(folder / "renamed")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--models", type=Path, help="folder to keep the two models in")
-    parser.add_argument("--seconds", type=float, default=15, help="for each number of connections")
+    parser.add_argument("--seconds", type=float, default=8, help="for each number of connections")
     parser.add_argument("--minutes", type=float, default=10, help="of mixed requests")
     parser.add_argument("--jobs", type=int, default=2, help="threads of the server")
     parser.add_argument("--output", type=Path, default=RECORD)
@@ -235,9 +295,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="locole-serve-") as temporary:
         folder = args.models or Path(temporary)
         folder.mkdir(exist_ok=True)
-        paths = folder / "model", folder / "other"
+        paths = folder / "model", folder / "renamed"
         if not all(path.exists() for path in paths):
-            paths = fitted(folder, train, labels)
+            fitted(folder, train, labels)
         record: dict[str, Any] = {
             "machine": machine.describe(),
             "data": name,
@@ -262,6 +322,8 @@ def main() -> None:
             if args.minutes:
                 record["mixed"] = watched(server, served, paths[1], mixed(texts), args.minutes)
                 print(json.dumps(record["mixed"]), file=sys.stderr, flush=True)
+        record["killed"] = killed(served, args.jobs, single, texts[0])
+        print(json.dumps(record["killed"]), file=sys.stderr, flush=True)
     args.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

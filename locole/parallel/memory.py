@@ -1,10 +1,11 @@
-"""How much memory is left."""
+"""How much memory is left, and giving back what is not needed any more."""
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
-__all__ = ["available_bytes"]
+__all__ = ["available_bytes", "release_free_memory"]
 
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -21,6 +22,13 @@ def available_bytes() -> int | None:
     """
     known = [left for left in (_left_of_machine(), _left_of_container()) if left is not None]
     return min(known, default=None)
+
+
+def release_free_memory() -> None:
+    """Give memory that was freed back to the system, where glibc would keep it for later."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _left_of_machine() -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -30,9 +30,12 @@ class _Piece:
 class Batcher:
     """Gives waiting rows to a few threads, those with the same question in one batch.
 
-    Nothing waits for a batch to fill: a thread that is free takes what is there. So a lone request is
-    answered at once, and under load the batches grow by themselves, up to ``batch_rows``. A request
-    with many rows has at most one batch for each thread in the queue, so that others get their turn.
+    Nothing waits for a batch to fill: a thread that is free takes what is there. But rows whose
+    question a thread is answering wait for it, unless they fill a batch: most of the time of a small
+    batch is Python's, which threads spend in turns, so that two halves side by side take longer than
+    the whole. So a lone request is answered at once, and under load the batches grow by themselves, up
+    to ``batch_rows``. Questions take turns, and a request with many rows has at most one batch for each
+    thread in the queue.
 
     Lives in one event loop, whose thread alone touches the queue.
 
@@ -64,7 +67,10 @@ class Batcher:
         self._workers, self._batch_rows, self._max_waiting = workers, batch_rows, max_waiting
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="locole-answers")
         self._free = workers
-        self._queue: deque[_Piece] = deque()
+        # What waits, by question; the first has waited longest for its turn.
+        self._queues: dict[Hashable, deque[_Piece]] = {}
+        # Batches of each question that threads are answering.
+        self._asked: Counter[Hashable] = Counter()
         #: Rows that are not answered yet.
         self.waiting = 0
 
@@ -93,7 +99,7 @@ class Batcher:
     async def _ask_wave(self, question: Hashable, rows: list[Any]) -> list[Any]:
         step = self._batch_rows
         pieces = [_Piece(question, rows[i : i + step]) for i in range(0, len(rows), step)]
-        self._queue.extend(pieces)
+        self._queues.setdefault(question, deque()).extend(pieces)
         self._pump()
         try:
             answers = await asyncio.gather(*(piece.future for piece in pieces))
@@ -101,44 +107,63 @@ class Batcher:
             # Nobody waits for the others any more.
             for piece in pieces:
                 piece.future.cancel()
+            self._forget_cancelled(question)
             raise
         return [answer for part in answers for answer in part]
+
+    def _forget_cancelled(self, question: Hashable) -> None:
+        waiting = self._queues.get(question, ())
+        left = deque(piece for piece in waiting if not piece.future.cancelled())
+        if left:
+            self._queues[question] = left
+        else:
+            self._queues.pop(question, None)
 
     def _pump(self) -> None:
         """Give batches to free threads."""
         while self._free > 0 and (batch := self._next_batch()):
-            rows = [row for piece in batch for row in piece.rows]
-            self._free -= 1
             if self._on_batch is not None:
-                self._on_batch(len(rows))
-            loop = asyncio.get_running_loop()
-            asked = loop.run_in_executor(self._pool, self._answer, batch[0].question, rows)
-            asked.add_done_callback(partial(self._done, batch))
+                self._on_batch(sum(len(piece.rows) for piece in batch))
+            self._start(batch)
 
     def _next_batch(self) -> list[_Piece]:
-        """The piece that has waited longest, and others with the same question."""
-        batch: list[_Piece] = []
-        n_rows, others = 0, deque[_Piece]()
-        while self._queue and n_rows < self._batch_rows:
-            piece = self._queue.popleft()
-            if piece.future.cancelled():
-                continue
-            fits = n_rows + len(piece.rows) <= self._batch_rows
-            if batch and not (fits and piece.question == batch[0].question):
-                others.append(piece)
-                continue
-            batch.append(piece)
-            n_rows += len(piece.rows)
-        self._queue.extendleft(reversed(others))
+        """The first pieces of the question whose turn it is; none if there is no such question."""
+        for question, waiting in self._queues.items():
+            n_rows = sum(len(piece.rows) for piece in waiting)
+            if question not in self._asked or n_rows >= self._batch_rows:
+                return self._take(question)
+        return []
+
+    def _take(self, question: Hashable) -> list[_Piece]:
+        """The first pieces of a question, up to a batch; the others wait for its next turn."""
+        waiting = self._queues.pop(question)
+        batch = [waiting.popleft()]
+        room = self._batch_rows - len(batch[0].rows)
+        while waiting and len(waiting[0].rows) <= room:
+            batch.append(waiting.popleft())
+            room -= len(batch[-1].rows)
+        if waiting:
+            self._queues[question] = waiting
         return batch
+
+    def _start(self, batch: list[_Piece]) -> None:
+        """Give a batch to a thread."""
+        question, rows = batch[0].question, [row for piece in batch for row in piece.rows]
+        self._free -= 1
+        self._asked[question] += 1
+        loop = asyncio.get_running_loop()
+        asked = loop.run_in_executor(self._pool, self._answer, question, rows)
+        asked.add_done_callback(partial(self._done, batch))
 
     def _done(self, batch: list[_Piece], asked: asyncio.Future[list[Any]]) -> None:
         self._free += 1
+        # Without those of nobody: a question holds a model.
+        self._asked -= Counter([batch[0].question])
         error = None if asked.cancelled() else asked.exception()
         if error is not None and len(batch) > 1:
             # One of them is at fault: the others must not pay for it.
             for piece in batch:
-                self._alone(piece)
+                self._start([piece])
         elif error is not None:
             _settle(batch[0], error=error)
         elif not asked.cancelled():
@@ -147,12 +172,6 @@ class Batcher:
                 _settle(piece, answers[: len(piece.rows)])
                 answers = answers[len(piece.rows) :]
         self._pump()
-
-    def _alone(self, piece: _Piece) -> None:
-        loop = asyncio.get_running_loop()
-        asked = loop.run_in_executor(self._pool, self._answer, piece.question, piece.rows)
-        self._free -= 1
-        asked.add_done_callback(partial(self._done, [piece]))
 
 
 def _settle(

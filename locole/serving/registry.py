@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from locole.exceptions import LocoleError
+from locole.parallel.memory import release_free_memory
 from locole.serving.problems import Problem
 from locole.serving.served import OpenModel, ServedModel, load_served, stamp_of
 
@@ -92,14 +93,17 @@ class Registry:
 
     # Replace ------------------------------------------------------------------------------------
 
-    def refresh(self) -> None:
-        """Load the models whose folders have changed."""
+    def refresh(self) -> bool:
+        """Load the models whose folders have changed; say whether there were any."""
+        changed = False
         for name, path in self._places.items():
             with self._lock:
                 stamp = stamp_of(path)
                 if stamp is not None and stamp != self._seen[name]:
                     self._seen[name] = stamp
                     self._reload(name, path)
+                    changed = True
+        return changed
 
     def _reload(self, name: str, path: str) -> None:
         try:
@@ -138,8 +142,12 @@ class Registry:
             self._watcher.join()
 
     def _keep_watching(self, every_s: float) -> None:
+        changed = False
         while not self._ended.wait(every_s):
-            self.refresh()
+            if changed:
+                # Who asked the old model has been answered since.
+                release_free_memory()
+            changed = self.refresh()
 
     def _about(self, name: str) -> dict[str, Any]:
         served = self._served[name]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
+from pathlib import Path
+
 from locole.parallel import memory
 
 
@@ -21,3 +24,16 @@ def test_memory_left(tmp_path, monkeypatch):
     assert memory.available_bytes() == 5_120_000
     (tmp_path / "meminfo").write_text("nothing")
     assert memory.available_bytes() is None
+
+
+def test_freed_memory_is_given_back():
+    def in_use():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+    blocks = [bytes(2000) for _ in range(30_000)]
+    kept = blocks[::100]  # between the others, so that these cannot go by themselves
+    del blocks
+    before = in_use()
+    memory.release_free_memory()
+    assert before - in_use() > 30_000_000
+    assert len(kept) == 300

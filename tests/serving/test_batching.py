@@ -125,3 +125,31 @@ def test_too_many_are_refused_and_who_leaves_makes_room():
         assert await batcher.ask(0, [4]) == [4]
 
     run(scene, answer)
+
+
+@pytest.mark.parametrize(
+    ("rows", "started"), [([1, 2, 3], [[0]]), ([1, 2, 3, 4], [[0], [1, 2, 3, 4]])]
+)
+def test_a_second_thread_takes_full_batches_and_other_questions(rows, started):
+    go_on, batches = threading.Event(), {"x": [], "y": []}
+
+    def answer(question, rows):
+        batches[question].append(rows)
+        assert go_on.wait(20)
+        return rows
+
+    async def scene(batcher):
+        asked = [asyncio.ensure_future(batcher.ask("x", [row])) for row in (0, *rows)]
+        await asyncio.sleep(0.05)
+        assert batches["x"] == started
+        asked.append(asyncio.ensure_future(batcher.ask("y", ["other"])))
+        await asyncio.sleep(0.05)
+        assert batches["y"] == ([["other"]] if len(started) == 1 else [])
+        go_on.set()
+        assert await asyncio.gather(*asked) == [[0], *([row] for row in rows), ["other"]]
+        # A question holds a model, which must not stay in memory.
+        assert not batcher._queues
+        assert not batcher._asked
+
+    run(scene, answer, workers=2)
+    assert [row for batch in batches["x"] for row in batch] == [0, *rows]
