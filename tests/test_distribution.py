@@ -73,6 +73,7 @@ def test_the_wheel_has_the_package_alone(wheel):
     assert not [name for name in names if "test" in Path(name).name]
     modules = {str(p.relative_to(ROOT)) for p in ROOT.glob("locole/**/*.py")}
     data = {str(p.relative_to(ROOT)) for p in ROOT.glob("locole/experiments/specs/*.toml")}
+    data |= {str(p.relative_to(ROOT)) for p in ROOT.glob("locole/serving/page/*.*")}
     assert modules | data | {"locole/py.typed"} <= set(names)
     assert [name for name in wheel.namelist() if name.endswith("licenses/LICENSE")]
 

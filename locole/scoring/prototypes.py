@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from locole.samples import Rows, Samples, spare_rows
 from locole.scoring import label_descent
 from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
 from locole.scoring.label_table import LabelTable
+from locole.scoring.single_labels import divided, first_labels, weights_of, with_some_labels
 from locole.scoring.whitening import (
     SCALES,
     Whitening,
@@ -38,9 +39,8 @@ __all__ = ["PrototypeScorer"]
 _RIDGES, _RIDGE_ROWS, _RIDGE_EPOCHS = (0.03, 0.3, 3.0, None), 10_000, 4
 # First rate of the refinement, and the share of it by which rows are learnt that come later.
 _RATE, _LATER = 1.5, 0.25
-# Share of all rows from which on those that were put aside are learnt together with the others, and
-# passes in which that is done.
-_MANY, _LAST_PASSES = 0.05, 2
+# Share of all rows from which on those that were put aside are learnt by learning all rows again.
+_MANY = 0.05
 # Rows by which the scale is chosen: as many as give so many scores, and at most so many.
 _SCALE_SCORES, _SCALE_ROWS = 50_000_000, 2_000
 # Rows looked at at a time.
@@ -169,11 +169,18 @@ class PrototypeScorer(LabelScorer):
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Whiten the rows, take the means of labels and refine them."""
         self.check_parameters()
-        first_labels = _first_labels(samples.positive())
-        others, samples = _divided(samples)
-        rows, weights = samples.dense, _weights(samples)
-        _check_room(samples.n_classes, self.views * rows.shape[1])
-        ridge = self._chosen_ridge(first_labels) if self.ridge == "auto" else self.ridge
+        _check_room(samples.n_classes, self.views * samples.dense.shape[1])
+        is_open = self.ridge == "auto"
+        self._ridge = (
+            self._chosen_ridge(first_labels(samples.positive())) if is_open else self.ridge
+        )
+        return self._fit(samples)
+
+    def _fit(self, samples: Samples) -> Self:
+        """Learn with the ridge that is chosen."""
+        others, samples = divided(samples)
+        rows, weights = samples.dense, weights_of(samples)
+        ridge: Any = self._ridge
         whitening = Whitening.fit(
             rows, samples.codes, weights, ridge=ridge, n_views=self.views, n_jobs=self.n_jobs
         )
@@ -195,8 +202,8 @@ class PrototypeScorer(LabelScorer):
 
     def partial_fit(self, samples: Samples) -> Self:
         """Move the means of labels by more rows, which may have more labels, and refine them."""
-        others, samples = _divided(samples)
-        weights = _weights(samples)
+        others, samples = divided(samples)
+        weights = weights_of(samples)
         seed = [self.random_state, samples.n_rows, int(self.counts_.sum()), 8]
         self._unpack()
         Z = self._add(samples, weights)
@@ -207,18 +214,10 @@ class PrototypeScorer(LabelScorer):
         return self
 
     def learn_rest(self, rest: Samples, every: Samples) -> Self:
-        """Learn the rows put aside; if they are many, in passes over all rows."""
+        """Learn the rows put aside; if they are many, by learning all rows again."""
         if not self.epochs or rest.n_rows < _MANY * every.n_rows:
             return self.partial_fit(rest)
-        _, samples = _divided(rest)
-        self._unpack()
-        self._add(samples, _weights(samples))
-        others, samples = _divided(every)
-        Z = self._whitening.all_points(samples.dense, n_jobs=self.n_jobs)
-        rates = _LATER * _RATE * np.linspace(1, 0, _LAST_PASSES + 1)
-        self._refine(Z, samples, _weights(samples), rates=rates, others=others)
-        self._pack()
-        return self
+        return self._fit(every)
 
     def add_labels(self, n_classes: int) -> Self:
         """Give more labels vectors of zeros, from which they can be learnt."""
@@ -258,10 +257,10 @@ class PrototypeScorer(LabelScorer):
 
     def forget(self, samples: Samples) -> dict[str, str]:
         """Take rows out of the means of their labels; what was refined, and the whitening, stay."""
-        _, samples = _divided(samples)
+        _, samples = divided(samples)
         Z, weights = (
             self._whitening.all_points(samples.dense, n_jobs=self.n_jobs),
-            _weights(samples),
+            weights_of(samples),
         )
         out = np.bincount(samples.codes, weights, minlength=self.n_classes)
         moved = np.flatnonzero(out)
@@ -293,7 +292,7 @@ class PrototypeScorer(LabelScorer):
     def _chosen_ridge(self, samples: Samples) -> float | None:
         """Ridge with the smallest loss on validation rows of some labels."""
         rng = np.random.default_rng([self.random_state, samples.n_rows, 5])
-        some = _with_some_labels(samples, rng)
+        some = with_some_labels(samples, _RIDGE_ROWS, rng)
         validation = spare_rows(some.codes, some.n_rows // 5, seed=rng)
         if validation.size == 0:  # every label has one row
             return None
@@ -454,47 +453,6 @@ class PrototypeScorer(LabelScorer):
             raise ModelFileError("its prototypes are not numbers")
         if not 0 < self.scale_ < np.inf:
             raise ModelFileError("its prototypes have an invalid scale")
-
-
-def _with_some_labels(samples: Samples, rng: np.random.Generator) -> Samples:
-    """All rows of labels drawn at random, up to a number of rows, with codes of their own."""
-    counts = np.bincount(samples.codes)
-    labels = rng.permutation(np.flatnonzero(counts))
-    enough = int(np.searchsorted(np.cumsum(counts[labels]), _RIDGE_ROWS)) + 1
-    some = samples.take(np.flatnonzero(np.isin(samples.codes, labels[: max(enough, 2)])))
-    known, codes = np.unique(some.codes, return_inverse=True)
-    return some._replace(codes=codes, n_classes=known.size)
-
-
-def _divided(samples: Samples) -> tuple[sp.csr_array | None, Samples]:
-    """Every label of every row as a row of its own, and the other labels of each of these rows."""
-    samples = samples.positive()
-    if samples.starts is None:
-        return None, samples
-    ones = np.ones(samples.codes.size, dtype=np.int8)
-    shape = (samples.n_rows, samples.n_classes)
-    sets = sp.csr_array((ones, samples.codes, samples.starts), shape=shape)[samples.owners]
-    is_own = sets.indices == np.repeat(samples.codes, np.diff(sets.indptr))
-    counts = np.diff(sets.indptr) - 1
-    starts, size = np.append(0, np.cumsum(counts)), int(counts.sum())
-    kept = sp.csr_array((np.ones(size, dtype=np.int8), sets.indices[~is_own], starts), sets.shape)
-    return kept, samples.single()
-
-
-def _first_labels(samples: Samples) -> Samples:
-    """Each row with the first of its labels."""
-    if samples.starts is None:
-        return samples
-    samples = samples.labelled()
-    first = np.searchsorted(samples.owners, np.arange(samples.n_rows))
-    return samples._replace(codes=samples.codes[first], starts=None)
-
-
-def _weights(samples: Samples) -> NDArray[np.float64]:
-    """Weights of the rows; 1 on average."""
-    if samples.weight is None:
-        return np.ones(samples.n_rows)
-    return samples.weight / samples.weight.mean()
 
 
 def _check_room(n_classes: int, n_numbers: int) -> None:

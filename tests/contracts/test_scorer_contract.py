@@ -21,7 +21,7 @@ from locole.exceptions import LocoleError
 from locole.io import outline, read_model, saved_as, write_model
 from locole.io.state import _CLASSES, kind_of
 from locole.label_past import Relabelling
-from locole.regressors import ElasticNetRegressor, SoftmaxRegressor
+from locole.regressors import ElasticNetRegressor, KernelRegressor, SoftmaxRegressor
 from locole.samples import Rows, Samples
 from locole.scoring import (
     Ensemble,
@@ -96,7 +96,11 @@ TERMS = sp.csr_array(sp.random_array((X.shape[1], 20), density=0.2, rng=np.rando
 
 
 def vectors(*names, **settings):
-    known = {"elastic_net": ElasticNetRegressor(l2=1.0), "softmax": SoftmaxRegressor(epochs=2)}
+    known = {
+        "elastic_net": ElasticNetRegressor(l2=1.0),
+        "softmax": SoftmaxRegressor(epochs=2),
+        "kernel": KernelRegressor(l2=0.5),
+    }
     return VectorScorer({name: known[name] for name in names}, Kerdock(N, dim=16), **settings)
 
 
@@ -108,6 +112,7 @@ def several(**settings):
 SCORERS: dict[str, LabelScorer] = {
     "one regressor": vectors("elastic_net"),
     "two regressors": vectors("elastic_net", "softmax"),
+    "kernel": vectors("kernel"),
     "weighted features": vectors("elastic_net", feature_power=0.5, feature_floor=0.1),
     "network": NetworkScorer({"softmax": SoftmaxRegressor(epochs=2)}, Kerdock(N, dim=16)),
     "factors": FactorScorer(n_blocks=1),

@@ -103,7 +103,7 @@ def test_all_scores_and_explanations_are_of_the_same_weights(fitted):
     total = sum(found.others.values(), start=np.zeros(codes.shape))
     for row, part in enumerate(np.split(found.features, X.indptr[1:-1])):
         total[row] += part.sum(axis=0)
-    np.testing.assert_allclose(total, scores, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(total, scores, rtol=1e-5, atol=1e-5)
 
 
 def test_they_are_saved(fitted, tmp_path):

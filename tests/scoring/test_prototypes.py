@@ -236,7 +236,7 @@ def test_rows_in_two_parts_are_nearly_rows_at_once():
     assert accuracy(part, NEW, NEW_CODES) > accuracy(once, NEW, NEW_CODES) - 0.1
 
 
-@pytest.mark.parametrize("n_rest", [20, 120])  # by themselves, and together with all others
+@pytest.mark.parametrize("n_rest", [20, 120])  # by themselves, and by learning all rows again
 def test_rows_put_aside_are_learnt(n_rest):
     every, known = Samples(X, CODES, 40), slice(0, 600 - n_rest)
     scorer = PrototypeScorer(ridge=0.3).fit(Samples(X[known], CODES[known], 40))
@@ -245,6 +245,13 @@ def test_rows_put_aside_are_learnt(n_rest):
     np.testing.assert_allclose(scorer.counts_, 15)
     assert scorer.vectors_.dtype == np.int8
     assert loss(scorer, NEW, NEW_CODES) < before
+
+
+def test_many_rows_put_aside_are_learnt_as_if_they_had_never_been():
+    every = Samples(X, CODES, 40)
+    scorer = PrototypeScorer(ridge=0.3).fit(every.take(np.arange(480)))
+    scorer.learn_rest(every.take(np.arange(480, 600)), every)
+    assert_same_bits(scorer.vectors_, PrototypeScorer(ridge=0.3).fit(every).vectors_)
 
 
 def test_a_label_with_one_row_does_not_recognise_itself():
