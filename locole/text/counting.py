@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
-from sklearn.preprocessing import normalize
+from sklearn.utils.sparsefuncs_fast import inplace_csr_row_normalize_l2
 
 from locole.exceptions import LocoleError
 from locole.text.texts import each_text, folded, plain, word_pattern
@@ -60,20 +60,25 @@ def count(vectorizer: Any, texts: Any) -> Any:
 
 
 def tfidf(counts: Any, idf: NDArray | None = None) -> tuple[Any, NDArray]:
-    """Rows of unit length, in place of the counts, and the weights, learnt if not given."""
-    weights = TfidfTransformer(sublinear_tf=True)
+    """Rows of unit length, in place of the counts, and the weights, learnt if not given.
+
+    As scikit-learn's TfidfTransformer has them, to the bit, without its checks: these take longer than
+    the features of a short text.
+    """
     if idf is None:
-        weights.fit(counts)
-    else:
-        weights.idf_ = idf
-    return weights.transform(counts, copy=False), weights.idf_
+        idf = TfidfTransformer().fit(counts).idf_
+    np.log(counts.data, out=counts.data)
+    counts.data += 1
+    counts.data *= idf[counts.indices]
+    inplace_csr_row_normalize_l2(counts)
+    return counts, idf
 
 
 def joined(parts: list[Any]) -> sp.csr_matrix:
     """One matrix of rows of unit length, in which every part has the same weight."""
     X = sp.csr_matrix(parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr"))
     if len(parts) > 1:
-        X = normalize(X, copy=False)
+        inplace_csr_row_normalize_l2(X)
     if X.nnz < 2**31:
         X.indices = X.indices.astype(np.int32, copy=False)
         X.indptr = X.indptr.astype(np.int32, copy=False)

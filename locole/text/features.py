@@ -248,7 +248,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         )
 
     def transform(self, texts: Any) -> sp.csr_matrix:
-        """Return the rows of texts; terms that are not in the vocabulary are passed over.
+        """Return the rows of texts; terms that are not in the vocabulary are ignored.
 
         Parameters
         ----------
