@@ -278,7 +278,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         max_error : float, optional
             Instead, the largest share of wrong answers among those that are given; see `threshold`.
         reject_label : object
-            What stands for an answer that is held back. The array has the type ``object`` if it is not
+            The answer in place of one that is held back. The array has the type ``object`` if it is not
             of the labels' type.
         average : {"samples", "micro", "macro"}
             Of several labels, which F1 the thresholds are for: the mean of rows, that of all pairs of
@@ -478,7 +478,7 @@ def _present(
         return X, y, None, weight
     rows = np.flatnonzero(stays)
     warnings.warn(
-        f"{y.size - rows.size:,} rows are passed over: their labels were retired.",
+        f"{y.size - rows.size:,} rows are skipped: their labels were retired.",
         LocoleWarning,
         stacklevel=5,
     )

@@ -43,7 +43,7 @@ _USELESS = 0.005
 
 @saved_as("classifier")
 class LocoleClassifier(LivingLabels, LabelClassifier):
-    """Classifier for very many labels: learn to hit the label's vector, answer with the nearest.
+    """Classifier for very many labels: predict the label's vector, answer with the nearest label.
 
     Every label y gets a fixed unit vector ``g_y`` (the *embedding*), a multi-output *regressor*
     learns ``x → g_y`` by squared loss, and the *decoder* returns the labels whose vectors have the

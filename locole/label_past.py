@@ -73,7 +73,7 @@ class LabelPast:
     """Names that labels had, and a journal of what was done to a model.
 
     Rows that come later under the name of a merged label are rows of the label that it became; those of
-    a retired label are passed over.
+    a retired label are skipped.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Labels that live: rename, merge and retire them, forget rows, take more features."""
+"""Changing labels: rename, merge and retire them, forget rows, take more features."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ class LivingLabels:
 
     @all_or_nothing
     def merge_labels(self, names: Mapping[Any, Any]) -> Self:
-        """Let labels become others: their rows are rows of these from now on.
+        """Merge labels into others: their rows count as rows of these from now on.
 
         Profiles and nearest rows are those of a fit to rows with the new labels. The regressors' points
-        are mapped so that what says the old label speaks for the one that is kept, factors are averaged.
-        Rows that `partial_fit` is given under the old name count for the label that is kept.
+        are mapped so that evidence for the old label counts for the one that is kept; factors are
+        averaged. Rows that `partial_fit` gets under the old name count for the label that is kept.
 
         Parameters
         ----------
         names : dict of label to label
-            Label that goes, and label that is kept.
+            Label that is merged, and label that is kept.
 
         Returns
         -------
@@ -93,8 +93,8 @@ class LivingLabels:
         """Never answer with these labels again.
 
         Their vectors are not given to other labels, and rows that `partial_fit` is given under these
-        names are passed over. Profiles and nearest rows are those of a fit without the labels' rows;
-        scores by other parts stay as they are.
+        names are skipped. Profiles and nearest rows are those of a fit without the labels' rows;
+        scores by other parts do not change.
 
         Parameters
         ----------

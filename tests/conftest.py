@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -13,3 +15,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("locole")
+
+# A shell in the background has its children ignore Ctrl-C, and they theirs; tests send it to some.
+signal.signal(signal.SIGINT, signal.default_int_handler)

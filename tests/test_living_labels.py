@@ -173,7 +173,7 @@ def test_retired_labels_are_never_answered_again(model, data, tmp_path):
     assert not np.isin(model.predict_topk(X, k=27)[0], out).any()
     assert model.predict_proba(X[:5]).shape == (5, 27)
     columns = model.embedding_.columns(np.arange(27))
-    with pytest.warns(LocoleWarning, match="rows are passed over: their labels were retired"):
+    with pytest.warns(LocoleWarning, match="rows are skipped: their labels were retired"):
         model.partial_fit(X[1040:], y[1040:])
     model.partial_fit(X[:40], np.repeat(["new a", "new b"], 20))
     model.save(tmp_path / "model")

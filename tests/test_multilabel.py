@@ -12,7 +12,7 @@ from scipy.special import expit, logsumexp
 from sklearn.metrics import accuracy_score
 
 from locole import LocoleClassifier, load
-from locole.baselines import Bonsai, Centroids, Parabel, PDSparse, PPDSparse
+from locole.baselines import AnnexML, Bonsai, Centroids, Parabel, PDSparse, PPDSparse
 from locole.calibration import Marginals
 from locole.embeddings import Kerdock, OneHot
 from locole.exceptions import LocoleError, ModelFileError
@@ -238,8 +238,14 @@ def test_centroids_of_several_labels():
 
 @pytest.mark.parametrize(
     "baseline",
-    [Parabel(max_leaf=8), Parabel(max_leaf=8, engine="omikuji"), Bonsai(max_leaf=8), PPDSparse()],
-    ids=["parabel", "omikuji", "bonsai", "ppd_sparse"],
+    [
+        Parabel(max_leaf=8),
+        Parabel(max_leaf=8, engine="omikuji"),
+        Bonsai(max_leaf=8),
+        PPDSparse(),
+        AnnexML(n_learners=2),
+    ],
+    ids=["parabel", "omikuji", "bonsai", "ppd_sparse", "annexml"],
 )
 def test_baselines_that_learn_several_labels(baseline, tmp_path):
     model = baseline.fit(X, Y)
@@ -252,7 +258,8 @@ def test_baselines_that_learn_several_labels(baseline, tmp_path):
 
 def test_a_label_without_rows_is_answered_last():
     empty = np.hstack([Y, np.zeros((len(Y), 1), dtype=int)])
-    for model in (LocoleClassifier(), Centroids(), PPDSparse(), Parabel(max_leaf=8)):
+    models = (Centroids(), PPDSparse(), Parabel(max_leaf=8), AnnexML(n_learners=2))
+    for model in (LocoleClassifier(), *models):
         assert (model.fit(X, empty).predict_topk(TEST[:100], k=1)[0] < 40).mean() > 0.95
 
 
@@ -347,6 +354,26 @@ def test_texts_are_answered_by_sets():
     found = TextClassifier().fit(texts, sets).predict(texts[:3])
     assert found.shape == (3, 3)
     assert sp.issparse(found)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_texts_are_answered_by_labels_that_are_likely_enough(monkeypatch, kind):
+    names = np.array([f"word{i}" for i in range(X.shape[1])])
+    texts = [" ".join(names[row]) for row in np.split(X.indices, X.indptr[1:-1])]
+    given = sp.csr_array(Y) if kind == "sparse" else Y
+    model = TextClassifier().fit(texts, given)
+    monkeypatch.setattr("locole.text.classifier._BLOCK_TEXTS", 7)
+    for asked in ({}, {"min_proba": 0.5}, {"average": "micro"}):
+        found = model.predict(texts[:30], **asked)
+        assert sp.issparse(found) == (kind == "sparse")
+        expected = model.classifier_.predict(model.features_.transform(texts[:30]), **asked)
+        assert found.shape == (30, Y.shape[1])
+        assert abs(found - expected).sum() == 0
+    _, proba = model.predict_topk(
+        texts[:30], k=model.classifier_.marginals_.n_candidates_, proba=True
+    )
+    likely = model.predict(texts[:30], min_proba=0.5)
+    np.testing.assert_array_equal(likely.sum(axis=1), (proba >= 0.5).sum(axis=1))
 
 
 def test_marginals_are_the_optimum_of_their_likelihood():

@@ -133,26 +133,8 @@ class Bonsai(LabelTrees):
         Labels that need no further split.
     max_depth : int
         Levels of nodes; nodes of the last are leaves, whatever their size.
-    beam : int
-        Nodes followed in each level.
-    C : float
-        Weight of the losses.
-    min_weight : float
-        Weights smaller than this become zero.
-    epochs : int
-        Passes over the rows of a node at most.
-    tol : float
-        Passes end when no gradient exceeds this.
-    engine : {"locole", "omikuji"}
-        Whose trees: our own, or those of the package omikuji (``pip install 'locole[baselines]'``),
-        which uses random numbers of its own, shows its progress always, answers row by row, and
-        whose models cannot be saved or copied.
-    random_state : int
-        Seed.
-    n_jobs : int, optional
-        Threads; the answer does not depend on it.
-    verbose : int
-        1 shows progress.
+    beam, C, min_weight, epochs, tol, engine, random_state, n_jobs, verbose
+        As for `Parabel`.
 
     Attributes
     ----------

@@ -227,7 +227,7 @@ class WLTLS(Baseline):
     def _check_learnt(self) -> None:
         super()._check_learnt()
         if self.width_ < 2 or self.n_edges_ != self.trellis_.n_edges:
-            raise ModelFileError("its trellis is none for so many labels")
+            raise ModelFileError("its trellis does not match its number of labels")
         check_permutation(self.paths_, "paths of labels", size=self.classes_.size)
         check_weights(
             self._weights,

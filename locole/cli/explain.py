@@ -77,7 +77,9 @@ def _label(model: Any, text: str | None) -> Any:
     try:
         return text if kind in "OU" else model.classes_.dtype.type(text)
     except ValueError:
-        raise LocoleError(f"labels of the model are numbers, and {text!r} is none.") from None
+        raise LocoleError(
+            f"labels of the model are numbers, and {text!r} is not a number."
+        ) from None
 
 
 def _numbers(row: str, model: Any, notes: dict[str, str]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
@@ -160,7 +160,7 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         """Learn from more texts, which may have new labels and new terms.
 
         New terms get columns after all others (`TextFeatures.partial_fit`) if the classifier can take
-        more features, as `LocoleClassifier` without a network can; otherwise they are passed over. See
+        more features, as `LocoleClassifier` without a network can; otherwise they are ignored. See
         `LocoleClassifier.partial_fit` for the labels.
 
         Parameters
@@ -213,7 +213,7 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         max_error : float, optional
             Instead, the largest share of wrong answers among those that are given.
         reject_label : object
-            What stands for an answer that is held back.
+            The answer in place of one that is held back.
         average : {"samples", "micro", "macro"}
             Of several labels, which F1 the thresholds are for.
 
@@ -223,14 +223,17 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
             Labels as `LabelClassifier.predict` gives them.
         """
         check_is_fitted(self)
-        if min_proba is not None or max_error is not None:
-            sure = {"min_proba": min_proba, "max_error": max_error, "reject_label": reject_label}
-            parts = [self._rows_model().predict(X, **sure) for X in self._rows(texts)]
-            return np.concatenate(parts)
-        if getattr(self.classifier_, "multilabel_", None) is None:
+        is_asked = min_proba is not None or max_error is not None
+        if not is_asked and getattr(self.classifier_, "multilabel_", None) is None:
+            # A classifier of somebody else's may know nothing of the other parameters.
             return self.predict_topk(texts, k=1)[0][:, 0]
-        parts = [self.classifier_.predict(X, average=average) for X in self._rows(texts)]
-        return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
+        asked = {
+            "min_proba": min_proba,
+            "max_error": max_error,
+            "reject_label": reject_label,
+            "average": average,
+        }
+        return self._asked(self._rows_model().predict, texts, **asked)
 
     @of_one_moment
     @many_labels_are_fine()
@@ -288,8 +291,7 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         check_is_fitted(self)
         # A classifier of somebody else's may know nothing of probabilities.
         more = {"proba": True} if proba else {}
-        parts = [self.classifier_.predict_topk(X, k=k, **more) for X in self._rows(texts)]
-        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        return self._asked(self.classifier_.predict_topk, texts, k=k, **more)
 
     @of_one_moment
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
@@ -305,8 +307,7 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         array of shape (n_texts, n_classes)
             Probabilities in the order of ``classes_``.
         """
-        parts = [self._rows_model().predict_proba(X) for X in self._rows(texts)]
-        return np.concatenate(parts)
+        return self._asked(self._rows_model().predict_proba, texts)
 
     def predict_log_proba(self, texts: Any) -> NDArray[np.float64]:
         """Logarithms of `predict_proba`.
@@ -333,14 +334,14 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         method: Method = "lac",
         by_frequency: bool = False,
     ) -> list[NDArray]:
-        """Sets of labels that hold the right one; see `LocoleClassifier.predict_set`.
+        """Sets of labels that contain the right one; see `LocoleClassifier.predict_set`.
 
         Parameters
         ----------
         texts : sequence of str
             Texts to answer.
         coverage : float
-            Smallest probability, in (0, 1), with which a set holds the right label.
+            Smallest probability, in (0, 1), with which a set contains the right label.
         method : {"lac", "aps"}
             How sets are made: the smallest on average, or sets that adapt to how hard a text is.
         by_frequency : bool
@@ -351,9 +352,8 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         list of arrays
             Labels of each text's set, best first.
         """
-        options: dict[str, Any] = {"method": method, "by_frequency": by_frequency}
-        parts = [self._rows_model().predict_set(X, coverage, **options) for X in self._rows(texts)]
-        return [found for part in parts for found in part]
+        options = {"coverage": coverage, "method": method, "by_frequency": by_frequency}
+        return self._asked(self._rows_model().predict_set, texts, **options)
 
     def threshold(
         self,
@@ -419,11 +419,8 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
             A list of `locole.explanations.Explanation`, one for each text.
         """
         texts = check_texts(texts)
-        model = self._rows_model()
-        found = Explanations(
-            one for X in self._rows(texts) for one in model.explain(X, label, against=against)
-        )
-        return with_words(self.features_, list(texts), found)
+        found = self._asked(self._rows_model().explain, texts, label=label, against=against)
+        return with_words(self.features_, list(texts), Explanations(found))
 
     @property
     def calibration_(self) -> Calibration | None:
@@ -453,7 +450,7 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
             Scores in the order of ``classes_``.
         """
         check_is_fitted(self)
-        return np.concatenate([self.classifier_.decision_function(X) for X in self._rows(texts)])
+        return self._asked(self.classifier_.decision_function, texts)
 
     @of_one_moment
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -576,6 +573,10 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         n_numbers = self.encoder_probe_.shape[1]
         return PairedRows(X, encode(self.encoder, check_texts(texts), n_numbers))
 
+    def _asked(self, answer: Callable[..., Any], texts: Any, /, **options: Any) -> Any:
+        """What a method of the classifier says of the texts, asked block by block."""
+        return _joined([answer(X, **options) for X in self._rows(texts)])
+
     def _rows(self, texts: Any) -> Iterator[Any]:
         """Features of one block of texts after the other."""
         texts = check_texts(texts)
@@ -604,6 +605,16 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Answers to blocks of texts as one answer of the same kind."""
+    first = parts[0]
+    if isinstance(first, tuple):
+        return tuple(_joined(list(some)) for some in zip(*parts, strict=True))
+    if isinstance(first, list):
+        return [one for part in parts for one in part]
+    return sp.vstack(parts, format="csr") if sp.issparse(first) else np.concatenate(parts)
 
 
 def _learns_more(classifier: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Labels of texts that live: what `LocoleClassifier` can do to its labels, for texts."""
+"""Changes of labels, as `LocoleClassifier` has them, for a classifier of texts."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class LivingTexts:
 
     @all_or_nothing
     def merge_labels(self, names: Mapping[Any, Any]) -> Self:
-        """Let labels become others; see `LocoleClassifier.merge_labels`.
+        """Merge labels into others; see `LocoleClassifier.merge_labels`.
 
         Parameters
         ----------
         names : dict of label to label
-            Label that goes, and label that is kept.
+            Label that is merged, and label that is kept.
 
         Returns
         -------

@@ -79,12 +79,8 @@ def levenshtein_bound(n_classes: int, dim: int, *, field: Field = "real") -> flo
 
     Parameters
     ----------
-    n_classes : int
-        Number of vectors C.
-    dim : int
-        Dimension n over ``field``.
-    field : {"real", "complex"}
-        The numbers that the vectors are made of.
+    n_classes, dim, field
+        As for `orthoplex_bound`.
 
     Returns
     -------
