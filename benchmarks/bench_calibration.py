@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import lzma
+import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import machine
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from scipy.stats import beta
 from sklearn.datasets import load_svmlight_files
 
 from locole import LocoleClassifier
-from locole.calibration import Calibration, error_threshold, in_sets
-from locole.calibration.conformal import pseudo_uniform
+from locole.calibration import Calibration, error_threshold, in_sets, set_rule
+from locole.calibration.conformal import Method, pseudo_uniform
 from locole.datasets import load_city_names
 from locole.exceptions import LocoleError
 from locole.metrics import expected_calibration_error, log_loss, risk_coverage
 from locole.samples import Samples
 from locole.scoring.base import ValidationScores
 
-RECORD = Path(__file__).parent / "records" / "calibration.json"
+HERE = Path(__file__).resolve().parent
+RECORD = HERE / "records" / "calibration.json"
+#: Python of the peers' environment, and the set whose label sets are made by MAPIE too.
+PEER, WITH_PEER = HERE.parent / ".venv-peers" / "bin" / "python", "clinc150"
 SETS = ("clinc150", "cve_product", "gesetze_de", "city_names")
 COVERAGES = (0.8, 0.9, 0.95)
+METHODS: tuple[Method, ...] = ("lac", "aps")
 #: Labels of the naive softmax, and of the rankings that are looked at.
 NAIVE, DEPTH = 50, 64
+#: Probability of a label to which the naive softmax gives none: its logarithmic loss would be infinite.
+LEAST = 1e-9
 #: Rows that the splits fit probabilities to, as many as a model puts aside.
 CALIBRATION_ROWS = 2000
+#: Test rows whose sets are made and whose rankings are timed; splits for MAPIE.
+SOME_ROWS, PEER_SPLITS = 2000, 20
 
 
 def load(name: str, folder: Path) -> tuple[Any, np.ndarray, Any, np.ndarray]:
@@ -44,9 +55,12 @@ def load(name: str, folder: Path) -> tuple[Any, np.ndarray, Any, np.ndarray]:
         return tuple(load_svmlight_files([train, test], dtype=np.float32))
 
 
-def measure(name: str, data: tuple[Any, ...], seed: int) -> tuple[dict[str, Any], ValidationScores]:
+def measure(
+    name: str, data: tuple[Any, ...], seed: int
+) -> tuple[dict[str, Any], Any, ValidationScores]:
+    """Fit, rank the test rows once, and judge probabilities, answers and sets by that."""
     X, y, X_test, y_test = data
-    model = LocoleClassifier(random_state=seed, n_jobs=2)
+    model = LocoleClassifier(random_state=seed, n_jobs=1)
     start = time.process_time()
     model.fit(X, y)
     fit_s = time.process_time() - start
@@ -54,21 +68,24 @@ def measure(name: str, data: tuple[Any, ...], seed: int) -> tuple[dict[str, Any]
     k = min(DEPTH, model.classes_.size)
     parts = model._map_rows(X_test, lambda rows: model._best(rows, k))
     best, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
-    right = best == codes[:, None]
     found = ValidationScores(
-        best, scores.astype(np.float64), right, Samples(X_test, codes, model.classes_.size)
+        best,
+        scores.astype(np.float64),
+        best == codes[:, None],
+        Samples(X_test, codes, model.classes_.size),
     )
     record = {
         "data": name,
         "seed": seed,
         "labels": int(model.classes_.size),
+        "test_rows": int(codes.size),
         "validation_rows": model.calibration_.n_rows,
-        "accuracy": float(right[:, 0].mean()),
+        "accuracy": float(found.right[:, 0].mean()),
+        "fit_cpu_s": fit_s,
         **trust(model, found),
-        **sets(model, X_test, y_test),
-        **costs(model, found, X_test, fit_s),
+        **sets(model, X_test[:SOME_ROWS], y_test[:SOME_ROWS]),
     }
-    return record, found
+    return record, model, found
 
 
 def own_probability(proba: np.ndarray, right: np.ndarray, n_classes: int) -> np.ndarray:
@@ -83,12 +100,22 @@ def trust(model: Any, found: ValidationScores) -> dict[str, Any]:
     top = scores[:, :NAIVE]
     naive = np.exp(top - logsumexp(top, axis=1, keepdims=True))
     curve, naive_curve = (risk_coverage(p[:, 0], right[:, 0]) for p in (proba, naive))
-    naive_own = np.where(right[:, :NAIVE].any(axis=1), (naive * right[:, :NAIVE]).sum(axis=1), 1e-9)
+    own = own_probability(proba, right, model.classes_.size)
+    near = right[:, :NAIVE].any(axis=1)
+    naive_own = np.where(near, (naive * right[:, :NAIVE]).sum(axis=1), LEAST)
+    rng = np.random.default_rng(0)
+    perfect = [
+        expected_calibration_error(proba[:, 0], rng.random(len(proba)) < proba[:, 0])
+        for _ in range(20)
+    ]
     record = {
         "ece": expected_calibration_error(proba[:, 0], right[:, 0]),
+        "perfect_ece": float(np.mean(perfect)),
         "naive_ece": expected_calibration_error(naive[:, 0], right[:, 0]),
-        "log_loss": log_loss(own_probability(proba, right, model.classes_.size)),
+        "log_loss": log_loss(own),
         "naive_log_loss": log_loss(naive_own),
+        "near_log_loss": log_loss(own[near]),
+        "naive_near_log_loss": log_loss(naive_own[near]),
         "risk_coverage_area": curve.area,
         "error_at_80": curve.risk_at(0.8),
         "naive_error_at_80": naive_curve.risk_at(0.8),
@@ -105,7 +132,7 @@ def trust(model: Any, found: ValidationScores) -> dict[str, Any]:
 
 def sets(model: Any, X_test: Any, y_test: np.ndarray) -> dict[str, Any]:
     record = {}
-    for method in ("lac", "aps"):
+    for method in METHODS:
         for coverage in COVERAGES:
             found = model.predict_set(X_test, coverage, method=method)
             holds = [bool((one == y).any()) for one, y in zip(found, y_test, strict=True)]
@@ -115,18 +142,17 @@ def sets(model: Any, X_test: Any, y_test: np.ndarray) -> dict[str, Any]:
     return record
 
 
-def costs(model: Any, found: ValidationScores, X_test: Any, fit_s: float) -> dict[str, Any]:
+def costs(model: Any, found: ValidationScores, fit_s: float) -> dict[str, Any]:
     """CPU seconds of the fit, of its calibration, and of rankings with and without probabilities."""
     n_rows = model.calibration_.n_rows
     some = found.take(np.arange(min(n_rows, found.samples.n_rows)))
-    counts = model.calibration_.counts_
-    rows = X_test[:2000]
+    counts, rows = model.calibration_.counts_, found.samples.X[:SOME_ROWS]
     return {
         "fit_cpu_s": fit_s,
         "calibration_cpu_s": machine.best_time(lambda: Calibration().fit(some, counts), repeats=3),
-        "topk_cpu_s": machine.best_time(lambda: model.predict_topk(rows, k=5), repeats=5),
+        "topk_cpu_s": machine.best_time(lambda: model.predict_topk(rows, k=5), repeats=3),
         "topk_proba_cpu_s": machine.best_time(
-            lambda: model.predict_topk(rows, k=5, proba=True), repeats=5
+            lambda: model.predict_topk(rows, k=5, proba=True), repeats=3
         ),
     }
 
@@ -173,32 +199,76 @@ def splits(found: ValidationScores, counts: np.ndarray, n_splits: int) -> dict[s
     return record
 
 
+def beside_mapie(model: Any, found: ValidationScores, python: Path) -> list[dict[str, Any]]:
+    """Sets of ours and MAPIE's from the same probabilities and splits, and MAPIE's from a softmax."""
+    X, codes = found.samples.X, found.samples.codes
+    scores = model.decision_function(X).astype(np.float64)
+    proba = model.predict_proba(X)
+    rng = np.random.default_rng(0)
+    orders = np.array([rng.permutation(codes.size) for _ in range(PEER_SPLITS)])
+    n_calibration = min(CALIBRATION_ROWS, codes.size // 2)
+    asked = {"y": codes, "orders": orders, "n_calibration": n_calibration, "coverages": COVERAGES}
+    records: list[dict[str, Any]] = [
+        {"system": "locole", "proba": "ours", **own_sets(proba, asked, model.calibration_.counts_)}
+    ]
+    for name, given in (("ours", proba), ("softmax", softmax(scores, axis=1))):
+        with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+            np.savez(file, proba=given, **asked)
+            file.flush()
+            command = [str(python), str(HERE / "peers" / "run_mapie.py"), file.name]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+        records.append({"system": "MAPIE", "proba": name, **json.loads(done.stdout)})
+    return records
+
+
+def own_sets(proba: np.ndarray, asked: dict[str, Any], counts: np.ndarray) -> dict[str, Any]:
+    """Mean coverage and size of our sets over the splits."""
+    order = np.argsort(-proba, axis=1, kind="stable")
+    ranked, right = np.take_along_axis(proba, order, 1), order == asked["y"][:, None]
+    own, before = ((table * right).sum(axis=1) for table in (ranked, ranked.cumsum(1) - ranked))
+    uniform, rows_of = np.random.default_rng(1).random(len(proba)), counts[order]
+    n, record = asked["n_calibration"], {}
+    for method, coverage in itertools.product(METHODS, COVERAGES):
+        found = []
+        for order_of_rows in asked["orders"]:
+            rows, rest = order_of_rows[:n], order_of_rows[n:]
+            rule = set_rule(
+                own[rows], before[rows], uniform[rows], counts[asked["y"][rows]],
+                coverage=coverage, method=method,
+            )  # fmt: skip
+            inside = in_sets(ranked[rest], uniform[rest], rows_of[rest], rule)
+            found.append([(inside & right[rest]).any(axis=1).mean(), inside.sum(axis=1).mean()])
+        held, size = np.mean(found, axis=0)
+        record[f"{method}_{coverage:g}_coverage"] = float(held)
+        record[f"{method}_{coverage:g}_size"] = float(size)
+    return record
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--sets", nargs="*", default=SETS, help="some of the sets")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--splits", type=int, default=200)
+    parser.add_argument("--peer", type=Path, default=PEER, help="python that has MAPIE")
     parser.add_argument("--output", type=Path, default=RECORD, help="where to save the record")
     options = parser.parse_args()
-    record: dict[str, Any] = {"machine": machine.describe(), "runs": [], "splits": []}
-    if options.output.exists():
-        old = json.loads(options.output.read_text())
-        for key in ("runs", "splits"):
-            record[key] = [run for run in old[key] if run["data"] not in options.sets]
+    record: dict[str, Any] = {"machine": machine.describe()}
+    record |= {key: [] for key in ("runs", "splits", "costs", "sets")}
     for name in options.sets:
-        if name != "city_names" and not (options.data / name).is_dir():
-            print(f"{name}: no such folder in {options.data}, left out")
-            continue
         data = load(name, options.data)
         for seed in range(options.seeds):
-            run, found = measure(name, data, seed)
+            run, model, found = measure(name, data, seed)
             record["runs"].append(run)
             print(run, flush=True)
             if seed == 0:
-                counts = np.ones(run["labels"], dtype=np.int64)
+                counts = model.calibration_.counts_
+                record["costs"].append({"data": name, **costs(model, found, run["fit_cpu_s"])})
                 record["splits"].append({"data": name, **splits(found, counts, options.splits)})
-                print(record["splits"][-1], flush=True)
+                print(record["costs"][-1], record["splits"][-1], flush=True)
+                if name == WITH_PEER:
+                    record["sets"] = beside_mapie(model, found, options.peer)
+                    print(record["sets"], flush=True)
         options.output.write_text(json.dumps(record, indent=1) + "\n")
 
 

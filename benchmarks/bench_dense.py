@@ -15,11 +15,22 @@ from typing import Any
 
 import machine
 import numpy as np
-from bench_linear import PEERS, THREADS, _environment, keep_to_two_cores, merged
+from bench_linear import (
+    PEERS,
+    THREADS,
+    _environment,
+    keep_to_two_cores,
+    merged,
+    put,
+    show,
+    show_head,
+)
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "records" / "dense.json"
 LIMIT_S, LIMIT_GB = 1800, 14
+# Of the names of sets, when they are printed.
+WIDTH = 24
 #: system → label; whether it runs in the peers' environment
 SYSTEMS = {
     "centroids": ("class centroids", False),
@@ -128,17 +139,6 @@ def run(system: str, data: Path, *, python: str, limit_s: float, limit_gb: float
         return {"status": f"failed: process ended with {done.returncode}: {last[:200]}"}
 
 
-def show(r: dict[str, Any]) -> None:
-    line = f"{r['set']:24}{r['label']:34}"
-    if r["status"] == "done":
-        line += (f"@1 {100 * r['accuracy_1']:6.2f}  @5 {100 * r['accuracy_5']:6.2f}  train "
-                 f"{r['train_wall_s']:8.1f} s {r['train_cpu_s']:8.1f} CPU-s  predict "
-                 f"{r['predict_cpu_s']:7.1f} CPU-s  {r['memory_peak_bytes'] / 1e6:6.0f} MB")  # fmt: skip
-    else:
-        line += r["status"]
-    print(line, flush=True)
-
-
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     folder = os.environ.get("LOCOLE_DATA")
@@ -158,6 +158,7 @@ def main() -> None:
     keep_to_two_cores()
     record = merged(args.output, machine.describe())
     limits = {"limit_s": args.limit, "limit_gb": args.memory}
+    show_head(WIDTH)
     for name in args.sets:
         make, systems = SETS[name]
         known = {r["system"] for r in record["runs"] if r["set"] == name}
@@ -168,17 +169,13 @@ def main() -> None:
             try:
                 make(Path(scratch), args.data or Path(), args.peers)
             except (OSError, subprocess.CalledProcessError) as error:
-                print(f"{name:24}missing: {error}", flush=True)
+                print(f"{name:{WIDTH}}missing: {error}", flush=True)
                 continue
             for system in wanted:
                 found = run(system, Path(scratch), python=args.peers, **limits)
                 found = {"set": name, "system": system, "label": SYSTEMS[system][0], **found}
-                show(found)
-                runs = {(r["set"], r["system"]): r for r in record["runs"]} | {
-                    (name, system): found
-                }
-                order = [(a, b) for a in SETS for b in SYSTEMS]
-                record["runs"] = [runs[key] for key in order if key in runs]
+                show(found, WIDTH)
+                put(record, found, SYSTEMS, SETS)
                 args.output.write_text(json.dumps(record, indent=2) + "\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import lzma
 import os
@@ -270,21 +271,26 @@ def merged(path: Path, here: dict[str, object]) -> dict[str, Any]:
     return record
 
 
-def put(record: dict[str, Any], new: dict[str, Any], systems: Iterable[str]) -> None:
+def put(
+    record: dict[str, Any],
+    new: dict[str, Any],
+    systems: Iterable[str],
+    sets: Iterable[str] = SETS,
+) -> None:
     """Replace the run of the same system on the same set; keep the order of sets and systems."""
-    order = [(a, b) for a in SETS for b in systems]
+    order = list(itertools.product(sets, systems))
     runs = {(r["set"], r["system"]): r for r in record["runs"]}
     runs[new["set"], new["system"]] = new
     record["runs"] = [runs[key] for key in order if key in runs]
 
 
-def show_head() -> None:
-    print(f"{'set':13}{'system':32}{'@1 %':>6}{'@5 %':>6}{'train s':>9}{'CPU s':>8}"
+def show_head(width: int = 13) -> None:
+    print(f"{'set':{width}}{'system':34}{'@1 %':>6}{'@5 %':>6}{'train s':>9}{'CPU s':>8}"
           f"{'predict s':>11}{'CPU s':>8}{'before MB':>11}{'peak MB':>9}{'model MB':>10}")  # fmt: skip
 
 
-def show(r: dict[str, Any]) -> None:
-    line = f"{r['set']:13}{r['label']:32}"
+def show(r: dict[str, Any], width: int = 13) -> None:
+    line = f"{r['set']:{width}}{r['label']:34}"
     if r["status"] == "done":
         line += (f"{100 * r['accuracy_1']:6.1f}{100 * r['accuracy_5']:6.1f}"
                  f"{r['train_wall_s']:9.2f}{r['train_cpu_s']:8.2f}"

@@ -84,7 +84,9 @@ def _indicator(sets: list[list[str]], number: dict[str, int]) -> Any:
     return sp.csr_matrix((np.ones(indptr[-1]), np.concatenate(codes), indptr), shape=shape)
 
 
-def _of_two_parts(name: str, n_train: int) -> Callable[[Path], Rows]:
+def _of_two_parts(name: str, n_train: int, *, shuffled: bool = False) -> Callable[[Path], Rows]:
+    """The first rows and the others, in the order of the file or in a random one."""
+
     def rows(folder: Path) -> Rows:
         paths = [folder / "multilabel_small" / f"{name}.{part}.npz" for part in "XY"]
         for path in paths:
@@ -92,6 +94,9 @@ def _of_two_parts(name: str, n_train: int) -> Callable[[Path], Rows]:
                 raise MissingDataError(f"no file {path}")
         X, Y = (sp.csr_matrix(sp.load_npz(path)) for path in paths)
         Y.data[:] = 1
+        if shuffled:
+            order = np.random.default_rng(0).permutation(X.shape[0])
+            X, Y = X[order], Y[order]
         return Rows(X[:n_train], Y[:n_train], X[n_train:], Y[n_train:])
 
     return rows
@@ -101,6 +106,7 @@ SETS: dict[str, Callable[[Path], Rows]] = {
     "tibkat_gnd": tibkat_gnd,
     "bibtex": _of_two_parts("bibtex", 4_880),
     "delicious": _of_two_parts("delicious", 12_920),
+    "delicious_shuffled": _of_two_parts("delicious", 12_920, shuffled=True),
 }
 
 
@@ -136,7 +142,7 @@ def is_settled(run: dict[str, Any] | None, limit_s: float) -> bool:
 
 
 def show(r: dict[str, Any]) -> None:
-    line = f"{r['set']:12}{r['label']:34}"
+    line = f"{r['set']:20}{r['label']:34}"
     if r["status"] != "done":
         print(line + r["status"], flush=True)
         return
@@ -165,7 +171,7 @@ def main() -> None:
     bench_linear.keep_to_two_cores()
     record = bench_linear.merged(args.output, machine.describe())
     done = {(r["set"], r["system"]): r for r in record["runs"]}
-    print(f"{'set':12}{'system':34}{'P@1':>7}{'P@3':>7}{'P@5':>7}{'R@5':>7}{'PSP@5':>7}"
+    print(f"{'set':20}{'system':34}{'P@1':>7}{'P@3':>7}{'P@5':>7}{'R@5':>7}{'PSP@5':>7}"
           f"{'CPU s':>9}{'predict':>9}{'MB':>9}{'model':>9}")  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="locole-data-") as cache:
         for name in args.sets:
@@ -179,7 +185,7 @@ def main() -> None:
             try:
                 rows = SETS[name](args.data)
             except MissingDataError as error:
-                print(f"{name:12}missing: {error}", flush=True)
+                print(f"{name:20}missing: {error}", flush=True)
                 continue
             folder = Path(cache) / name
             convert(rows, folder)

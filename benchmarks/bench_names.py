@@ -1,7 +1,8 @@
 """Labels known by their texts, seen and never seen: ``make bench-names``.
 
-Three systems answer the same rows in the same run: TF-IDF cosine of rows and label texts, the default
-model without label texts, and with them. Labels are counted by their training rows.
+Four systems answer the same rows in the same run: TF-IDF cosine of rows and label texts, by the defaults
+of scikit-learn and in the features of the model; the default model without label texts, and with them.
+Labels are counted by their training rows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import machine
 import numpy as np
 import scipy.sparse as sp
 from bench_linear import MissingDataError
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from locole import LocoleClassifier
 from locole.datasets import load_city_names
@@ -82,10 +84,20 @@ def city_names(folder: Path) -> Data:
 SETS: dict[str, Callable[[Path], Data]] = {"tibkat_gnd": tibkat_gnd, "city_names": city_names}
 
 
-def cosine(data: Data) -> tuple[Any, dict[str, float]]:
-    """Labels whose texts have the largest TF-IDF cosine; ties go to the first."""
+def words(data: Data) -> tuple[Any, dict[str, float]]:
+    """TF-IDF cosine by scikit-learn's defaults: single words, of training texts and label texts."""
+    return cosine(data, TfidfVectorizer(), [*data.train[0], *data.label_texts.values()])
+
+
+def same_features(data: Data) -> tuple[Any, dict[str, float]]:
+    """TF-IDF cosine in the features of the model."""
+    return cosine(data, TextFeatures(**data.features.get_params()), data.train[0])
+
+
+def cosine(data: Data, features: Any, texts: list[str]) -> tuple[Any, dict[str, float]]:
+    """Labels whose texts have the largest cosine, by features fitted to texts; ties go to the first."""
     start = time.process_time()
-    features = TextFeatures(**data.features.get_params()).fit(data.train[0])
+    features.fit(texts)
     labels = np.array(list(data.label_texts))
     names = sp.csr_array(features.transform(list(data.label_texts.values()))).T.tocsr()
     fitted = time.process_time()
@@ -115,7 +127,8 @@ def locole(data: Data, *, named: bool) -> tuple[Any, dict[str, float]]:
 
 
 SYSTEMS: dict[str, tuple[str, Callable[[Data], tuple[Any, dict[str, float]]]]] = {
-    "cosine": ("TF-IDF cosine to label texts", cosine),
+    "words": ("TF-IDF cosine, scikit-learn's defaults", words),
+    "cosine": ("TF-IDF cosine, features of the model", same_features),
     "plain": ("locole, defaults", lambda data: locole(data, named=False)),
     "names": ("locole, label texts", lambda data: locole(data, named=True)),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
+import string
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -26,24 +27,33 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
+class _Figures(string.Formatter):
+    """Formats in which a figure may be divided by a unit: ``{model_bytes/1e6:.0f}``."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:
+        name, _, unit = field_name.partition("/")
+        return (kwargs[name] / float(unit) if unit else kwargs[name]), name
+
+
+def table(runs: Iterable[dict[str, Any]], columns: dict[str, str]) -> str:
+    """Lay out a table with a row for each run; columns are titles with their formats."""
+    cells = [[_Figures().vformat(form, (), run) for form in columns.values()] for run in runs]
+    return markdown(list(columns), cells)
+
+
 def decoding(record: dict[str, Any]) -> str:
     """Our decoders beside the BLAS product."""
-    head = ["embedding", "real outputs", "labels", "µs a point", "BLAS µs", "ratio"]
-    head += ["extra MB", "BLAS MB"]
-    rows = [
-        [
-            f"{r['embedding']}-{r['dim']}",
-            f"{r['real_dim']:,}",
-            f"{r['n_classes']:,}",
-            f"{r['us_per_point']:.0f}",
-            f"{r['blas_us_per_point']:.0f}",
-            f"{r['speedup']:.1f}",
-            f"{r['extra_bytes'] / 1e6:.0f}",
-            f"{r['blas_bytes'] / 1e6:.0f}",
-        ]
-        for r in record["decoding"]
-    ]
-    return markdown(head, rows)
+    columns = {
+        "embedding": "{embedding}-{dim}",
+        "real outputs": "{real_dim:,}",
+        "labels": "{n_classes:,}",
+        "µs a point": "{us_per_point:.0f}",
+        "BLAS µs": "{blas_us_per_point:.0f}",
+        "ratio": "{speedup:.1f}",
+        "extra MB": "{extra_bytes/1e6:.0f}",
+        "BLAS MB": "{blas_bytes/1e6:.0f}",
+    }
+    return table(record["decoding"], columns)
 
 
 def limits(record: dict[str, Any]) -> str:
@@ -67,25 +77,20 @@ def limits(record: dict[str, Any]) -> str:
 
 def scaling(record: dict[str, Any]) -> str:
     """Time and memory of the elastic-net solver."""
-    head = ["samples", "non-zeros", "outputs", "labels", "threads", "CPU s a pass"]
-    head += ["ns per non-zero and output", "GB/s", "wall s of fit", "MB predicted", "MB measured"]
-    rows = [
-        [
-            f"{r['n_samples']:,}",
-            f"{r['nnz']:,}",
-            str(r["n_outputs"]),
-            f"{r['n_classes']:,}",
-            str(r["n_jobs"]),
-            f"{r['kernel_cpu_s_per_pass']:.2f}",
-            f"{r['ns_per_nnz_output']:.2f}",
-            f"{r['bytes_per_s'] / 1e9:.0f}",
-            f"{r['fit_wall_s']:.2f}",
-            f"{r['predicted_bytes'] / 1e6:.0f}",
-            f"{r['measured_bytes'] / 1e6:.0f}",
-        ]
-        for r in record["scaling"]
-    ]
-    return markdown(head, rows)
+    columns = {
+        "samples": "{n_samples:,}",
+        "non-zeros": "{nnz:,}",
+        "outputs": "{n_outputs}",
+        "labels": "{n_classes:,}",
+        "threads": "{n_jobs}",
+        "CPU s a pass": "{kernel_cpu_s_per_pass:.2f}",
+        "ns per non-zero and output": "{ns_per_nnz_output:.2f}",
+        "GB/s": "{bytes_per_s/1e9:.0f}",
+        "wall s of fit": "{fit_wall_s:.2f}",
+        "MB predicted": "{predicted_bytes/1e6:.0f}",
+        "MB measured": "{measured_bytes/1e6:.0f}",
+    }
+    return table(record["scaling"], columns)
 
 
 def threads(record: dict[str, Any]) -> str:
@@ -166,35 +171,41 @@ def _change(both: list[dict[float, Any]], tol: float, name: str, reached: list[f
 
 def storage(record: dict[str, Any]) -> str:
     """Weights in fewer bits."""
-    rows = [
-        [
-            r["data"],
-            r["storage"],
-            f"{r['weight_bytes'] / 1e6:.0f}",
-            f"{r['accuracy']:.2%}",
-            f"{r['top5']:.2%}",
-            f"{r['cpu_s_per_1000_rows'] * 1e3:.0f}",
-        ]
-        for r in record["storage"]
-    ]
-    head = ["data", "storage", "weights MB", "accuracy @1", "@5", "CPU ms to predict 1,000 rows"]
-    return markdown(head, rows)
+    columns = {
+        "data": "{data}",
+        "storage": "{storage}",
+        "weights MB": "{weight_bytes/1e6:.0f}",
+        "accuracy @1": "{accuracy:.2%}",
+        "@5": "{top5:.2%}",
+        "CPU ms to predict 1,000 rows": "{cpu_s_per_1000_rows/1e-3:.0f}",
+    }
+    return table(record["storage"], columns)
+
+
+def _by_set(
+    runs: list[dict[str, Any]], head: list[str], row: Callable[[dict[str, Any]], list[str]]
+) -> list[list[str]]:
+    """Rows of all runs, those of each data set below its name."""
+    rows = []
+    for data, some in _by_data(runs, "set"):
+        rows += [[f"**{data}**"] + [""] * (len(head) - 1), *map(row, some)]
+    return rows
+
+
+def _failed(r: dict[str, Any], width: int) -> list[str]:
+    return [f"{r['label']}: {r['status'].replace('|', '/')}"] + [""] * (width - 1)
 
 
 def linear(record: dict[str, Any]) -> str:
     """Ours and the peers' systems, a block of rows for each data set."""
     head = ["system", "@1", "@5", "training s", "CPU s", "prediction s", "CPU s"]
     head += ["memory MB", "model MB"]
-    rows: list[list[str]] = []
-    for data in dict.fromkeys(r["set"] for r in record["runs"]):
-        rows.append([f"**{data}**"] + [""] * (len(head) - 1))
-        rows += [_linear_row(r, len(head)) for r in record["runs"] if r["set"] == data]
-    return markdown(head, rows)
+    return markdown(head, _by_set(record["runs"], head, lambda r: _linear_row(r, len(head))))
 
 
 def _linear_row(r: dict[str, Any], width: int) -> list[str]:
     if r["status"] != "done":
-        return [f"{r['label']}: {r['status'].replace('|', '/')}"] + [""] * (width - 1)
+        return _failed(r, width)
     seconds = ("train_wall_s", "train_cpu_s", "predict_wall_s", "predict_cpu_s")
     return [
         r["label"],
@@ -210,20 +221,16 @@ def multilabel(record: dict[str, Any]) -> str:
     """Several labels: ours and the peers' systems, a block of rows for each data set."""
     names = ["P@1", "P@3", "P@5", "R@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5"]
     head = ["system", *names, "training CPU s", "prediction CPU s", "memory MB", "model MB"]
-    rows: list[list[str]] = []
-    for data in dict.fromkeys(r["set"] for r in record["runs"]):
-        rows.append([f"**{data}**"] + [""] * (len(head) - 1))
-        for r in (r for r in record["runs"] if r["set"] == data):
-            if r["status"] != "done":
-                rows.append(
-                    [f"{r['label']}: {r['status'].replace('|', '/')}"] + [""] * (len(head) - 1)
-                )
-                continue
-            figures = [f"{100 * r['metrics'][name]:.1f}" for name in names]
-            seconds = [f"{r[name]:.1f}" for name in ("train_cpu_s", "predict_cpu_s")]
-            sizes = [f"{r[name] / 1e6:.0f}" for name in ("memory_training_bytes", "model_bytes")]
-            rows.append([r["label"], *figures, *seconds, *sizes])
-    return markdown(head, rows)
+
+    def row(r: dict[str, Any]) -> list[str]:
+        if r["status"] != "done":
+            return _failed(r, len(head))
+        figures = [f"{100 * r['metrics'][name]:.1f}" for name in names]
+        seconds = [f"{r[name]:.1f}" for name in ("train_cpu_s", "predict_cpu_s")]
+        sizes = [f"{r[name] / 1e6:.0f}" for name in ("memory_training_bytes", "model_bytes")]
+        return [r["label"], *figures, *seconds, *sizes]
+
+    return markdown(head, _by_set(record["runs"], head, row))
 
 
 def multilabel_study(record: dict[str, Any]) -> str:
@@ -232,13 +239,12 @@ def multilabel_study(record: dict[str, Any]) -> str:
     names |= {"samples_f1": "F1 of rows", "macro_f1": "macro F1"}
     names["macro_f1_own_thresholds"] = "macro F1, own thresholds"
     names["micro_f1_own_thresholds"] = "micro F1, own thresholds"
-    rows: list[list[str]] = []
-    for data in dict.fromkeys(r["set"] for r in record["runs"]):
-        rows.append([f"**{data}**"] + [""] * len(names))
-        for r in (r for r in record["runs"] if r["set"] == data):
-            cells = [f"{100 * r[name]:.1f}" if name in r else "" for name in names]
-            rows.append([r["variant"], *cells])
-    return markdown(["variant", *names.values()], rows)
+    head = ["variant", *names.values()]
+
+    def row(r: dict[str, Any]) -> list[str]:
+        return [r["variant"], *(f"{100 * r[name]:.1f}" if name in r else "" for name in names)]
+
+    return markdown(head, _by_set(record["runs"], head, row))
 
 
 def _spread(r: dict[str, Any], name: str, factor: float, form: str) -> str:
@@ -264,11 +270,7 @@ def baselines(record: dict[str, Any]) -> str:
         "model MB",
     ]
     head += ["original @1", "CPU s"]
-    rows: list[list[str]] = []
-    for data in dict.fromkeys(r["set"] for r in record["runs"]):
-        rows.append([f"**{data}**"] + [""] * (len(head) - 1))
-        rows += [_baseline_row(r) for r in record["runs"] if r["set"] == data]
-    return markdown(head, rows)
+    return markdown(head, _by_set(record["runs"], head, _baseline_row))
 
 
 def _baseline_row(r: dict[str, Any]) -> list[str]:
@@ -276,7 +278,7 @@ def _baseline_row(r: dict[str, Any]) -> list[str]:
     theirs = [original.get("status") or _percent(original.get("accuracy_1"))]
     theirs += [f"{original['train_cpu_s']:g}" if "train_cpu_s" in original else ""]
     if r["status"] != "done":
-        return [f"{r['label']}: {r['status'].replace('|', '/')}"] + [""] * 7 + theirs
+        return _failed(r, 8) + theirs
     return [
         r["label"],
         _percent(r["accuracy_1"]),
@@ -441,7 +443,7 @@ def parts(record: dict[str, Any]) -> str:
         label = next((r["label"] for r in cells if r), None)
         if label:
             shown = [
-                f"{_accuracy(r, 'accuracy_1')} ({r['train_cpu_s']:.1f} s)" if r else "–"
+                f"{_accuracy(r, 'accuracy_1')} ({r['train_cpu_s']:.1f}\u00a0s)" if r else "–"
                 for r in cells
             ]
             rows.append([label, *shown])
@@ -450,65 +452,65 @@ def parts(record: dict[str, Any]) -> str:
 
 def latency(record: dict[str, Any]) -> str:
     """One row at a time, on one thread."""
-    head = ["labels", "load, ms", "first answer, ms", "median, ms", "99 %, ms", "in batches, ms"]
-    names = ("load_s", "first_answer_s", "row_p50_s", "row_p99_s", "batch_cpu_s_per_row")
-    rows = [
-        [f"{run['labels']:,}", *(f"{1000 * run[name]:.2f}" for name in names)]
-        for run in record["runs"]
-    ]
-    return markdown(head, rows)
+    columns = {
+        "labels": "{labels:,}",
+        "load, ms": "{load_s/1e-3:.2f}",
+        "first answer, ms": "{first_answer_s/1e-3:.2f}",
+        "median, ms": "{row_p50_s/1e-3:.2f}",
+        "99 %, ms": "{row_p99_s/1e-3:.2f}",
+        "in batches, ms": "{batch_cpu_s_per_row/1e-3:.2f}",
+    }
+    return table(record["runs"], columns)
 
 
 def serving(record: dict[str, Any]) -> str:
     """One text a request, through HTTP, for each number of connections."""
-    head = ["connections", "requests/s", "median, ms", "99 %, ms", "server's CPU ms a request"]
-    head += ["ratio to direct calls"]
-    rows = [
-        [
-            str(run["connections"]),
-            f"{run['per_s']:,.0f}",
-            f"{1e3 * run['p50_s']:.1f}",
-            f"{1e3 * run['p99_s']:.1f}",
-            f"{1e3 * run['cpu_s_per_request']:.2f}",
-            f"{run['ratio_to_direct']:.2f}",
-        ]
-        for run in record["runs"]
-    ]
-    return markdown(head, rows)
+    columns = {
+        "connections": "{connections}",
+        "requests/s": "{per_s:,.0f}",
+        "median, ms": "{p50_s/1e-3:.1f}",
+        "99 %, ms": "{p99_s/1e-3:.1f}",
+        "server's CPU ms a request": "{cpu_s_per_request/1e-3:.2f}",
+        "ratio to direct calls": "{ratio_to_direct:.2f}",
+    }
+    return table(record["runs"], columns)
 
 
 def mixed_load(record: dict[str, Any]) -> str:
     """Minutes of requests of every kind, while the model is replaced."""
-    run = record["mixed"]
-    head = ["minutes", "requests", "failed", "model replaced", "99 %, ms"]
-    head += ["MB after a fifth", "MB at the end", "bytes more a request"]
-    row = [
-        f"{run['minutes']:g}",
-        f"{run['requests']:,}",
-        str(run["failed"]),
-        str(run["replaced"]),
-        f"{1e3 * run['p99_s']:.1f}",
-        f"{run['own_bytes_first'] / 1e6:.0f}",
-        f"{run['own_bytes_last'] / 1e6:.0f}",
-        f"{run['bytes_per_request']:.0f}",
-    ]
-    return markdown(head, [row])
+    columns = {
+        "minutes": "{minutes:g}",
+        "requests": "{requests:,}",
+        "failed": "{failed}",
+        "answers of two versions": "{mixed}",
+        "model replaced": "{replaced}",
+        "99 %, ms": "{p99_s/1e-3:.1f}",
+    }
+    return table([record["mixed"]], columns)
+
+
+def served_memory(record: dict[str, Any]) -> str:
+    """Memory of the server in each tenth of the mixed requests."""
+    columns = {
+        "until minute": "{until_s/60:.1f}",
+        "own MB, least": "{own_bytes_min/1e6:.0f}",
+        "median": "{own_bytes_p50/1e6:.0f}",
+        "most": "{own_bytes_max/1e6:.0f}",
+        "with mapped files, most": "{all_bytes_max/1e6:.0f}",
+    }
+    return table(record["mixed"]["memory"], columns)
 
 
 def growth(record: dict[str, Any]) -> str:
     """Time, memory and size of the default model, a line for each size of the data."""
-    head = ["rows", "features", "labels", "entries", "fit, s", "CPU s", "peak GB", "model MB"]
-    rows = [
-        [
-            *(f"{run[name]:,}" for name in ("rows", "features", "labels", "entries")),
-            f"{run['fit_wall_s']:.1f}",
-            f"{run['fit_cpu_s']:.1f}",
-            f"{run['peak_bytes'] / 1e9:.2f}",
-            f"{run['model_bytes'] / 1e6:.0f}",
-        ]
-        for run in record["runs"]
-    ]
-    return markdown(head, rows)
+    columns = {
+        **{name: f"{{{name}:,}}" for name in ("rows", "features", "labels", "entries")},
+        "fit, s": "{fit_wall_s:.1f}",
+        "CPU s": "{fit_cpu_s:.1f}",
+        "peak GB": "{peak_bytes/1e9:.2f}",
+        "model MB": "{model_bytes/1e6:.0f}",
+    }
+    return table(record["runs"], columns)
 
 
 def study_dims(record: dict[str, Any]) -> str:
@@ -534,7 +536,7 @@ def _study(
     for r in sorted(rows, key=lambda r: r["loss"]):
         shown = r["status"].split(":")[0]
         if r["status"] == "done":
-            shown = f"{_percent(r['accuracy_1'])} ({r['train_cpu_s']:.1f} s)"
+            shown = f"{_percent(r['accuracy_1'])} ({r['train_cpu_s']:.1f}\u00a0s)"
         lines.setdefault(label(r), {})[r["set"]] = shown
     body = [[name, *(cells.get(x, "–") for x in sets)] for name, cells in lines.items()]
     return markdown(["model", *sets], body)
@@ -581,31 +583,147 @@ def dense(record: dict[str, Any]) -> str:
 
 def index(record: dict[str, Any]) -> str:
     """Best labels by looking at all, and by an index."""
-    head = [
-        "labels",
-        "system",
-        "best label found",
-        "ms a row in blocks",
-        "ms a row alone",
-        "build s",
-    ]
+    columns = {
+        "labels": "{labels:,}",
+        "system": "{system}",
+        "best label found": "{recall_1:.1%}",
+        "ms a row in blocks": "{block_ms:.2f}",
+        "ms a row alone": "{alone_ms:.2f}",
+        "build s": "{build_s:.1f}",
+    }
+    return table(record["runs"], columns)
+
+
+def label_texts(record: dict[str, Any]) -> str:
+    """Precision of all rows, and recall of labels by their training rows."""
+    shown = {"P@1": "P@1", "P@5": "P@5", "unseen: R@20": "R@20, no rows"}
+    shown |= {f"{band}: R@20": f"R@20, {band}" for band in ("1-2 rows", "more")}
     body = [
         [
-            f"{r['labels']:,}",
-            r["system"],
-            _percent(r["recall_1"]),
-            f"{r['block_ms']:.2f}",
-            f"{r['alone_ms']:.2f}",
-            f"{r['build_s']:.1f}",
+            f"{r['set']}: {r['label']}",
+            *(_percent(r["metrics"][key]) for key in shown),
+            f"{r['train_cpu_s']:.0f}",
         ]
         for r in record["runs"]
     ]
+    return markdown(["set, system", *shown.values(), "train CPU s"], body)
+
+
+def updates(record: dict[str, Any]) -> str:
+    """A model that grew beside a fit from scratch."""
+    head = ["set, seed", "model", "accuracy", "on new labels", "calibration error", "CPU s"]
+    body = []
+    for r in record["growth"]:
+        seconds = {"scratch": r["scratch"]["cpu_s"], "first": r["first"]["cpu_s"]}
+        for key, name in _GROWN.items():
+            figures = (r[key][x] for x in ("accuracy", "accuracy_new", "calibration_error"))
+            cpu = f"{seconds[key]:.1f}" if key in seconds else _batches(r["batch_cpu_s"])
+            body.append([f"{r['data']}, {r['seed']}", name, *map(_percent, figures), cpu])
     return markdown(head, body)
+
+
+_GROWN = {"scratch": "fit to all rows", "first": "first fit", "grown": "after all batches"}
+
+
+def _batches(seconds: dict[str, float]) -> str:
+    return f"{seconds['median']:.2f} a batch (at most {seconds['largest']:.2f})"
+
+
+def stream(record: dict[str, Any]) -> str:
+    """A thousand updates in a row."""
+    r = record["stream"]
+    sizes, peaks = ([f"{x / 1e6:,.1f}" for x in r[key]] for key in ("model_bytes", "peak_bytes"))
+    step = r["updates"] // len(sizes)
+    body = [
+        [f"{step * (i + 1):,}", size, peak]
+        for i, (size, peak) in enumerate(zip(sizes, peaks, strict=True))
+    ]
+    return markdown(["updates", "model MB", "peak MB"], body)
 
 
 def of_report(name: str) -> Callable[[dict[str, Any]], str]:
     """Return the function that makes a table of the report from the records of its experiment."""
     return lambda record: markdown_tables(record["runs"])[name]
+
+
+def calibration(record: dict[str, Any]) -> str:
+    """Probabilities of the default model beside a softmax over its best 50 labels."""
+    head = ["data", "calibration error, %", "of perfect ones", "softmax", "log loss", "softmax"]
+    head += ["label among 50", "softmax", "errors at 80 % coverage, %", "softmax"]
+    rows = []
+    for name, runs in _by_data(record["runs"]):
+        means = {key: statistics.mean(r[key] for r in runs) for key in runs[0] if key != "data"}
+        rows.append(
+            [
+                name,
+                _percents(r["ece"] for r in runs),
+                f"{100 * means['perfect_ece']:.1f}",
+                f"{100 * means['naive_ece']:.1f}",
+                f"{means['log_loss']:.3f}",
+                f"{means['naive_log_loss']:.3f}",
+                f"{means['near_log_loss']:.3f}",
+                f"{means['naive_near_log_loss']:.3f}",
+                _percents(r["error_at_80"] for r in runs),
+                f"{100 * means['naive_error_at_80']:.1f}",
+            ]
+        )
+    return markdown(head, rows)
+
+
+def calibration_splits(record: dict[str, Any]) -> str:
+    """Guarantees over random splits of the test rows into rows to calibrate with and others."""
+    levels = (0.8, 0.9, 0.95)
+    head = ["data", "error kept in", *(f"mean coverage for {c:.0%}" for c in levels)]
+    head += [f"within the interval, {c:.0%}" for c in levels]
+    rows = [
+        [
+            r["data"],
+            f"{r['kept']} of {r['answered']}",
+            *(f"{r[f'coverage_{c:g}']:.2%}" for c in levels),
+            *(f"{r[f'within_{c:g}']:.0%}" for c in levels),
+        ]
+        for r in record["splits"]
+    ]
+    return markdown(head, rows)
+
+
+def calibration_sets(record: dict[str, Any]) -> str:
+    """Label sets of ours and MAPIE's on the same splits: coverage and mean size."""
+    columns = [f"{method}_{c:g}" for method in ("lac", "aps") for c in (0.8, 0.9, 0.95)]
+    head = ["sets by", "probabilities"]
+    head += [f"{method}, {c:.0%}" for method in ("LAC", "APS") for c in (0.8, 0.9, 0.95)]
+    rows = [
+        [r["system"], r["proba"]]
+        + [f"{r[f'{name}_size']:.3f} ({r[f'{name}_coverage']:.1%})" for name in columns]
+        for r in record["sets"]
+    ]
+    return markdown(head, rows)
+
+
+def calibration_costs(record: dict[str, Any]) -> str:
+    """CPU time of probabilities, in the fit and in a ranking."""
+    head = ["data", "fit, s", "of it probabilities", "best five of 2,000 rows, s"]
+    head += ["with probabilities, s", "more"]
+    rows = [
+        [
+            r["data"],
+            f"{r['fit_cpu_s']:.1f}",
+            f"{r['calibration_cpu_s'] / r['fit_cpu_s']:.1%}",
+            f"{r['topk_cpu_s']:.2f}",
+            f"{r['topk_proba_cpu_s']:.2f}",
+            f"{r['topk_proba_cpu_s'] / r['topk_cpu_s'] - 1:+.0%}",
+        ]
+        for r in record["costs"]
+    ]
+    return markdown(head, rows)
+
+
+def _by_data(
+    runs: list[dict[str, Any]], key: str = "data"
+) -> Iterable[tuple[str, list[dict[str, Any]]]]:
+    """Runs of each data set, in the order of their first runs."""
+    names = list(dict.fromkeys(r[key] for r in runs))
+    return [(name, [r for r in runs if r[key] == name]) for name in names]
 
 
 #: name of a table → (record it comes from, function that makes it)
@@ -628,6 +746,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "latency": ("latency.json", latency),
     "serving": ("serve.json", serving),
     "mixed_load": ("serve.json", mixed_load),
+    "served_memory": ("serve.json", served_memory),
     "growth": ("scale.json", growth),
     "parts": ("linear.json", parts),
     "factors": ("factors.json", parts),
@@ -637,8 +756,15 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "softmax": ("softmax.json", softmax),
     "study_dims": ("study.json", study_dims),
     "study_families": ("study.json", study_families),
+    "calibration": ("calibration.json", calibration),
+    "calibration_splits": ("calibration.json", calibration_splits),
+    "calibration_sets": ("calibration.json", calibration_sets),
+    "calibration_costs": ("calibration.json", calibration_costs),
     "dense": ("dense.json", dense),
     "index": ("index.json", index),
+    "label_texts": ("names.json", label_texts),
+    "updates": ("growing.json", updates),
+    "stream": ("growing.json", stream),
     "growing": ("experiments/dimension.jsonl", growing),
     "overview": ("experiments/table2.jsonl", of_report("overview")),
     **{

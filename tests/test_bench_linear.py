@@ -133,7 +133,9 @@ def test_tables_show_the_deviation(tables):
     assert "| ours | 50.0% | 75.0% | 2.00 |" in plain
     several = tables.linear({"runs": [{**run, "seeds": 3, "std": std}]})
     assert "| ours | 50.0 ± 1.2% | 75.0 ± 0.0% | 2.00 ± 0.25 |" in several
-    assert "50.0 ± 1.2% (2.0 s)" in tables.parts({"runs": [{**run, "seeds": 3, "std": std}]})
+    assert "50.0 ± 1.2% (2.0\N{NO-BREAK SPACE}s)" in tables.parts(
+        {"runs": [{**run, "seeds": 3, "std": std}]}
+    )
 
 
 # --- from end to end ---
