@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1_000,
     "image_scrapers": ("matplotlib",),
     "plot_gallery": "True",
+    "default_thumb_file": str(DOCS / "_static" / "prompt.svg"),
 }
 
 # Pages
@@ -78,6 +79,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "locole"
 html_static_path = ["_static"]
 html_css_files = ["locole.css"]
+html_favicon = "_static/locole.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

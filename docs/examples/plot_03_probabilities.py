@@ -4,7 +4,7 @@ Probabilities and abstention
 
 How sure is an answer, and which answers should be left to a person?
 
-The default model puts rows aside before it learns them, and fits probabilities to their scores.
+The default model sets validation rows aside and fits probabilities to their scores.
 """
 
 import matplotlib.pyplot as plt
@@ -36,7 +36,7 @@ other.set(xlabel="share of rows that are answered", ylabel="share of wrong answe
 
 # %%
 # Ask for a limit instead of a threshold. The limit holds with a probability of 95 % over the draw
-# of the validation rows; what is held back is answered by ``reject_label``.
+# of the validation rows; ``reject_label`` takes the place of answers that are held back.
 
 threshold = classifier.threshold(max_error=0.1)
 print(f"answers are given from a probability of {threshold.min_proba:.2f} on")

@@ -1,9 +1,8 @@
 """
-Sets that hold the right label
-==============================
+Label sets with a guarantee
+===========================
 
-Instead of one answer, a set of labels that holds the right one with a probability that is
-guaranteed.
+Instead of one answer, a set of labels that contains the right one with guaranteed probability.
 
 By split conformal prediction the guarantee holds whatever the model and the data are, as long as
 new rows are like the validation rows.

@@ -2,8 +2,7 @@
 Growing labels
 ==============
 
-Labels arrive while a model is in use: learn them from their first rows, without touching what was
-learnt.
+Labels arrive while a model is in use: learn them from their first rows, without a fit from scratch.
 
 The columns of an embedding do not depend on the number of labels, so a new label gets the next
 column and the old ones keep theirs.
@@ -34,7 +33,7 @@ for some in np.array_split(np.flatnonzero(later), 10):
 print(len(model.classes_), "labels,", model.embedding_)
 
 # %%
-# Old labels stay as they are, new ones are found as soon as rows of them were seen:
+# Old labels are found as before, new ones as soon as rows of them were seen:
 
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 batches = range(1, 11)

@@ -2,8 +2,8 @@
 Comparing with baselines
 ========================
 
-The systems that are usually compared with stand behind the same interface: accuracy against
-seconds of training.
+Other methods for very many labels have the same interface. Here: accuracy against seconds of
+training.
 """
 
 import time

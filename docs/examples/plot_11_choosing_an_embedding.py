@@ -41,9 +41,9 @@ for family, dims in families.items():
         print(f"{embedding!s:45} λ {found[family][-1][0]:.3f}  accuracy {accuracy:.1%}")
 
 # %%
-# On the left lower coherence goes with higher accuracy. But lower coherence also comes with more
-# outputs: on the right, at equal numbers of outputs, families differ little. What decides on
-# average is the number of outputs; coherence is the guarantee for the worst case.
+# Left: lower coherence goes with higher accuracy. But lower coherence also takes more outputs. Right:
+# at equal numbers of outputs, families differ little. On average the number of outputs decides;
+# coherence is the guarantee for the worst case.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for family, points in found.items():
@@ -52,12 +52,14 @@ for family, points in found.items():
     left.plot(lambdas, percents, "o-", label=family)
     right.plot(outputs, percents, "o-")
 left.set(xlabel="coherence λ", ylabel="test accuracy, %")
-right.set(xlabel="outputs that are learnt", xscale="log")
+right.set(xlabel="real outputs", xscale="log")
+right.set_xticks([16, 64, 256], labels=["16", "64", "256"])
+right.minorticks_off()
 left.legend()
 
 # %%
-# No vectors can do better than the Welch bound. `advise` names the cheapest embedding of each
-# family for a coherence:
+# No set of vectors is better than the Welch bound. `advise` lists the cheapest embedding of each
+# family that reaches a coherence:
 
 print(f"at 256 outputs the coherence is at least {welch_bound(n_classes, 256):.4f}")
 print(advise(n_classes, coherence=0.1))
