@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from math import ceil
 from typing import Any, ClassVar, Literal, Self
 
@@ -270,9 +271,12 @@ class Ensemble(WeightedSum):
         Those of late stages are asked first: if they go, the others are weighed as if they had never
         been there. The sources of all that go are added to ``lost``.
         """
-        trial, optional = Trial.of(scorers, validation, counts, n_jobs=self.n_jobs), []
-        for stage in sorted({scorer.stage for scorer in scorers}, reverse=True):
-            optional += [name for s in scorers if s.stage == stage for name in s.optional_sources]
+        trial = Trial.of(scorers, validation, counts, n_jobs=self.n_jobs)
+        optional: list[str] = []
+        late_first = sorted((s for s in scorers if s.optional_sources), key=lambda s: -s.stage)
+        stages = [list(group) for _, group in groupby(late_first, lambda s: s.stage)] or [[]]
+        for group in stages:
+            optional += [name for scorer in group for name in scorer.optional_sources]
             kept, weights = trial.without_idle(scorers, optional)
             while len(kept) < len(scorers):
                 # What goes proposes no candidates.

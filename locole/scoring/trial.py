@@ -24,6 +24,9 @@ __all__ = ["CANDIDATES", "Trial", "divided", "repeated", "whole_names"]
 
 #: Candidates taken from each scorer, or 2k.
 CANDIDATES = 32
+# Best labels of each source, and the labels of the row, among which weights are fitted: those behind
+# them, half of all, have next to no probability.
+_LEADING = 16
 # With fewer validation rows, weights are fitted by likelihood, which uses more of what each row says.
 _MANY_ROWS = 1_000
 # Curves are fitted to the best candidates of a row, if labels differ by that much in the logarithm of
@@ -61,6 +64,8 @@ class Trial(NamedTuple):
     """Rows of each candidate that the scorers have learnt."""
     signed: NDArray[np.bool_] | None = None
     """Which sources may have a negative weight."""
+    leading: NDArray[np.bool_] | bool = True
+    """Candidates among which weights are fitted, beside those that are right."""
 
     @classmethod
     def of(
@@ -76,7 +81,9 @@ class Trial(NamedTuple):
 
         def candidates(part: slice) -> tuple[NDArray, NDArray]:
             rows = Rows(validation.X[part])
-            codes = np.hstack([scorer.source_candidates(rows, k) for scorer in scorers])
+            found = np.hstack([scorer.source_candidates(rows, k) for scorer in scorers])
+            # By rank, so that of a label that several sources propose the best place comes first.
+            codes = found.reshape(len(rows), -1, k).swapaxes(1, 2).reshape(found.shape)
             said = [scorer.source_scores(rows, codes) for scorer in scorers]
             return codes, np.concatenate(said, axis=-1, dtype=np.float64)
 
@@ -88,7 +95,9 @@ class Trial(NamedTuple):
         if not any(scorer.answers_unseen for scorer in scorers):
             # By accident only, and would teach that labels without rows are better.
             right &= learnt > 0
-        return cls(validation, names, codes, scores, right, ~repeated(codes), learnt, signed)
+        leading = np.arange(codes.shape[1]) < _LEADING * (codes.shape[1] // k)
+        valid = ~repeated(codes)
+        return cls(validation, names, codes, scores, right, valid, learnt, signed, leading)
 
     @classmethod
     def of_whole(
@@ -129,11 +138,15 @@ class Trial(NamedTuple):
         """How sources are weighed."""
         return _ROBUST if len(self.right) >= _MANY_ROWS else _LIKELIHOOD
 
+    @property
+    def _weighed(self) -> NDArray[np.bool_]:
+        return self.valid & (self.leading | self.right)
+
     def weights(self, use: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return a weight for each source; 0 for those that are not in use."""
         scores = self.scores if use is None else self.scores * use
         return fit_weights(
-            scores, self.right, self.valid, self.validation.weight,
+            scores, self.right, self._weighed, self.validation.weight,
             signed=self.signed, power=self.criterion.power,
         )  # fmt: skip
 
@@ -188,7 +201,7 @@ class Trial(NamedTuple):
     def loss(self, weights: NDArray) -> float:
         """Mean loss of the rows under these weights."""
         total, weight = self.scores @ weights, self.validation.weight
-        return mean_loss(total, self.right, self.valid, weight, power=self.criterion.power)
+        return mean_loss(total, self.right, self._weighed, weight, power=self.criterion.power)
 
     def accuracy(self, weights: NDArray) -> float:
         """Part of the rows whose label comes first."""

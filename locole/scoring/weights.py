@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from locole.parallel.blocks import one_blas_thread
+from locole.kernels.candidates import Candidates, lowest_quadratic, softmax_moments
 
 __all__ = [
     "FREQUENCIES",
@@ -23,6 +23,10 @@ __all__ = [
 FREQUENCIES = np.array([0, 1, 2, 8, 64, 1024])
 # Of weights of either sign, and of what curves add to a weight, beside the mean loss of a row.
 _PENALTY = 1e-3
+# Newton's method: curvature that is added, steps at most, and sweeps within one.
+_RIDGE, _STEPS, _SWEEPS = 1e-9, 50, 200
+# Gain below which the likelihood's weights are near enough to begin another loss at.
+_NEAR = 1e-3
 
 
 def fit_weights(
@@ -67,22 +71,22 @@ def fit_weights(
     >>> bool(weights[0] > 1), float(weights[1])
     (True, 0.0)
     """
-    rows, right, valid, share = _one_right(right, valid, sample_weight)
-    scores, right, valid = _packed(scores[rows], right, valid)
+    trial = _Trial.of(scores, right, valid, sample_weight)
     signed = np.zeros(scores.shape[2], dtype=bool) if signed is None else signed
-    if rows.size == 0:
+    if not trial.share.size:
         return np.where(signed, 0.0, 1.0)
-    share = share / share.sum()
-    spread = scores[valid].std(axis=0)
+    spread = trial.scores.std(axis=0)
     # A source that says the same of every candidate says nothing.
-    silent = spread <= 1e-9 * np.abs(scores[valid]).max(axis=0)
-    spread = np.where(silent, np.inf, spread)
-    trial = _Trial((scores / spread).reshape(-1, spread.size), right, valid, share)
-    found = trial.lowest(np.where(signed, 0.0, 0.5), 0.0, signed=signed)
+    silent = spread <= 1e-9 * np.abs(trial.scores).max(axis=0)
+    unit = np.where(silent, 0.0, 1 / np.where(silent, 1.0, spread))
+    penalty = np.where(signed, _PENALTY, 0.0)
+    lowest = partial(trial.times(unit).lowest, penalty=penalty, signed=signed)
+    start = np.where(signed, 0.0, 0.5)
     if power == 0:
-        return found / spread
-    weights = trial.lowest(found, power, signed=signed) / spread
-    return weights * fit_weights((scores @ weights)[..., None], right, valid, share)
+        return lowest(start) * unit
+    weights = lowest(lowest(start, least_gain=_NEAR), power=power) * unit
+    total = trial._replace(scores=(trial.scores @ weights)[:, None])
+    return weights * total.lowest(np.ones(1))
 
 
 def fit_curves(
@@ -122,15 +126,18 @@ def fit_curves(
     >>> bool(curves[0, 1] > 1 > curves[0, 4])
     True
     """
-    rows, right, valid, share = _one_right(right, valid, sample_weight)
+    trial = _Trial.of(scores, right, valid, sample_weight)
     n_sources, n_corners = scores.shape[2], FREQUENCIES.size
     same = np.repeat(weights, n_corners)
-    if rows.size == 0:
+    if not trial.share.size:
         return same.reshape(n_sources, n_corners)
-    spread = np.repeat(scores[rows][valid].std(axis=0).clip(min=1e-12), n_corners)
-    parts = scores[rows][..., None] * frequency_shares(counts[rows])[:, :, None, :]
-    trial = _Trial(parts.reshape(-1, same.size) / spread, right, valid, share / share.sum())
-    found = trial.lowest_near(same * spread) / spread
+    spread = np.repeat(trial.scores.std(axis=0).clip(min=1e-12), n_corners)
+    is_used = valid & (right & valid).any(axis=1, keepdims=True)
+    corners = frequency_shares(counts[is_used])
+    parts = (trial.scores[:, :, None] * corners[:, None, :]).reshape(-1, same.size) / spread
+    center = same * spread
+    trial = trial._replace(scores=parts)
+    found = trial.lowest(center, penalty=np.full(same.size, _PENALTY), center=center) / spread
     return found.reshape(n_sources, n_corners)
 
 
@@ -149,64 +156,94 @@ def frequency_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.stack([np.interp(scale, corners, one) for one in np.eye(corners.size)], axis=-1)
 
 
-class _Trial(NamedTuple):
-    """Scores of all candidates, shape (rows · candidates, sources), and one right one for each row."""
+class _Trial(Candidates):
+    """Valid candidates of the rows that have a right one, in the order of the tables."""
 
-    flat: NDArray[np.float64]
-    right: NDArray[np.bool_]
-    valid: NDArray[np.bool_]
-    share: NDArray[np.float64]
-    """How much each row counts."""
+    @classmethod
+    def of(
+        cls,
+        scores: NDArray,
+        right: NDArray[np.bool_],
+        valid: NDArray[np.bool_],
+        sample_weight: NDArray | None,
+    ) -> Self:
+        """From tables of rows and candidates."""
+        right = right & valid
+        n_right = right.sum(axis=1)
+        used = np.flatnonzero(n_right)
+        weight = np.ones(len(right)) if sample_weight is None else sample_weight
+        share = weight[used] / n_right[used]
+        starts = np.append(0, valid[used].sum(axis=1).cumsum())
+        is_used = valid & (n_right > 0)[:, None]
+        return cls(scores[is_used], starts, right[is_used], share / weight[used].sum())
+
+    def times(self, factors: NDArray) -> Self:
+        """With each source multiplied by its factor."""
+        return self._replace(scores=self.scores * factors)
+
+    def moments(self, weights: NDArray, power: float) -> tuple[float, NDArray, NDArray]:
+        """Loss, its slope, and its curvature, without the part that may make it negative if it does."""
+        n = weights.size
+        slope, curvature, slopes = np.empty(n), np.empty((n, n)), np.empty((n, n))
+        loss = softmax_moments(Candidates(*self), weights, power, slope, curvature, slopes)
+        if power > 0:
+            whole = curvature - power * slopes
+            if np.linalg.eigvalsh(whole)[0] > -_RIDGE / 2:
+                curvature = whole
+        return loss, slope, curvature
 
     def lowest(
-        self, start: NDArray, power: float, *, signed: NDArray[np.bool_]
+        self,
+        start: NDArray,
+        *,
+        power: float = 0.0,
+        penalty: NDArray | None = None,
+        center: NDArray | float = 0.0,
+        signed: NDArray[np.bool_] | None = None,
+        least_gain: float = 1e-8,
     ) -> NDArray[np.float64]:
-        """Weights with the smallest loss; those that are ``signed`` may be negative, for a penalty."""
-        bounds = [(None if free else 0.0, None) for free in signed]
-        return self._lowest(start, bounds, power, np.where(signed, _PENALTY, 0.0), 0.0)
+        """Weights with the smallest loss, by Newton's method with bounds.
 
-    def lowest_near(self, center: NDArray) -> NDArray[np.float64]:
-        """Non-negative weights with the smallest loss, for a penalty on leaving the center."""
-        return self._lowest(center, [(0.0, None)] * center.size, 0.0, _PENALTY, center)
+        Parameters
+        ----------
+        start : array of shape (sources,)
+        power : float
+            Of the generalised cross-entropy.
+        penalty : array of shape (sources,), optional
+            Of being away from the center.
+        center : array or float
+        signed : bool array of shape (sources,), optional
+            Which weights may be negative.
+        least_gain : float
+            Lower loss for which another step is worth its time.
+        """
+        penalty = np.zeros(start.size) if penalty is None else penalty
+        bound = np.zeros(start.size)
+        if signed is not None:
+            bound[signed] = -np.inf
 
-    def _lowest(self, start: NDArray, bounds: list[Any], *more: Any) -> NDArray[np.float64]:
-        with one_blas_thread():
-            found = minimize(
-                self._objective, start, more, jac=True, method="L-BFGS-B", bounds=bounds
-            )
-        return found.x
+        def at(weights: NDArray) -> tuple[float, NDArray, NDArray]:
+            loss, slope, curvature = self.moments(weights, power)
+            away = weights - center
+            loss += float(penalty @ away**2) / 2
+            return loss, slope + penalty * away, curvature + np.diag(penalty + _RIDGE)
 
-    def _objective(
-        self, weights: NDArray, power: float, penalty: NDArray | float, center: NDArray | float
-    ) -> tuple[float, NDArray[np.float64]]:
-        """Loss and slope."""
-        away = weights - center
-        p = _softmax((self.flat @ weights).reshape(self.valid.shape), self.valid)
-        slopes = (self.share * p[self.right] ** power)[:, None] * (p - self.right)
-        loss = self.share @ _losses(p[self.right], power) + np.sum(penalty * away**2) / 2
-        return float(loss), slopes.ravel() @ self.flat + penalty * away
-
-
-def _packed(
-    scores: NDArray, right: NDArray[np.bool_], valid: NDArray[np.bool_]
-) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Without the columns that no row needs, once its valid candidates stand first."""
-    most = int(valid.sum(axis=1).max(initial=0))
-    order = np.argsort(~valid, axis=1, kind="stable")[:, :most]
-    right, valid = (np.take_along_axis(table, order, 1) for table in (right, valid))
-    return np.take_along_axis(scores, order[..., None], 1), right, valid
-
-
-def _softmax(logits: NDArray, valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Probabilities of the valid candidates of each row."""
-    logits = np.where(valid, logits, -np.inf)
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)
-
-
-def _losses(p: NDArray, power: float) -> NDArray[np.float64]:
-    """Cross-entropy, or its generalised form, of probabilities of the right candidates."""
-    return (1 - p**power) / power if power > 0 else -np.log(np.maximum(p, 1e-300))
+        weights, step = start.astype(np.float64), np.empty(start.size)
+        here, slope, curvature = at(weights)
+        for _ in range(_STEPS):
+            lowest_quadratic(slope, curvature, bound - weights, _SWEEPS, step)
+            gain = -float(slope @ step)
+            if gain < least_gain:
+                return weights + step
+            length, then = 1.0, at(weights + step)
+            while then[0] > here - 1e-4 * length * gain and length > 1e-6:
+                length /= 2
+                then = at(weights + length * step)
+            if then[0] >= here:
+                break
+            weights = weights + length * step
+            here, slope, curvature = then
+        return weights
 
 
 def first_is_right(
@@ -235,21 +272,5 @@ def mean_loss(
     >>> mean_loss(np.zeros((1, 2)), np.array([[True, False]]), yes, power=1.0)
     0.5
     """
-    rows, right, valid, share = _one_right(right, valid, sample_weight)
-    if rows.size == 0:
-        return 0.0
-    p = _softmax(total[rows], valid)
-    return float(np.average(_losses(p[right], power), weights=share))
-
-
-def _one_right(
-    right: NDArray[np.bool_], valid: NDArray[np.bool_], sample_weight: NDArray | None
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
-    """Rows with a right candidate, once for each: their numbers, right and valid ones, and weights."""
-    right = right & valid
-    counts = right.sum(axis=1)
-    rows, places = np.nonzero(right)
-    alone = np.zeros((rows.size, right.shape[1]), dtype=bool)
-    alone[np.arange(rows.size), places] = True
-    weight = np.ones(len(right)) if sample_weight is None else sample_weight
-    return rows, alone, (valid & ~right)[rows] | alone, weight[rows] / counts[rows]
+    trial = _Trial.of(total[..., None], right, valid, sample_weight)
+    return trial.moments(np.ones(1), power)[0]
