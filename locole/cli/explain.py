@@ -89,7 +89,7 @@ def _numbers(row: str, model: Any, notes: dict[str, str]) -> Any:
     from locole.cli.examples import FIRST_INDEX
     from locole.exceptions import LocoleError
 
-    first = int(notes.get(FIRST_INDEX, "0"))
+    first = 0 if notes.get(FIRST_INDEX, "0") == "0" else 1
     try:
         pairs = [pair.split(":") for pair in row.split()]
         columns = [int(index) - first for index, _ in pairs]

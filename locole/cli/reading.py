@@ -118,10 +118,14 @@ def _remembered(notes: Mapping[str, str]) -> Reading:
     """How the training file was read; a manifest may say anything."""
     try:
         known = {**json.loads(notes.get(_NOTE, "{}"))}
-        columns = tuple(known.get("text", ()))
-        cells = [value for name, value in known.items() if name != "text"]
-        is_right = set(known) <= {*_REMEMBERED} and all(
-            type(value) in (str, int) for value in (*columns, *cells)
+        columns = [*known.pop("text", ())]
+        places = [*columns, known.get("label", "")]
+        words = [value for name, value in known.items() if name != "label"]
+        is_right = (
+            set(known) <= {*_REMEMBERED}
+            and all(type(place) in (str, int) for place in places)
+            and all(type(word) is str for word in words)
+            and known.get("label_separator") != ""
         )
     except (ValueError, TypeError, RecursionError):
         is_right = False
@@ -129,7 +133,7 @@ def _remembered(notes: Mapping[str, str]) -> Reading:
         raise LocoleError(
             "the model's note on how its training file was read is damaged: fit or save it again."
         )
-    return Reading(**{**known, "text": columns or None})
+    return Reading(**known, text=tuple(columns) or None)
 
 
 def column_of(name: str | None) -> Column | None:

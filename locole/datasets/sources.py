@@ -177,7 +177,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
     try:
         known = codecs.lookup(encoding)
         "".encode(encoding)  # what is no encoding of texts says so
-    except LookupError:
+    except (LookupError, ValueError):  # names that Python cannot even look up
         raise LocoleError(
             f"unknown encoding {encoding!r}: take one that Python knows, such as utf-8, latin-1, cp1252 "
             "or utf-16."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import locole
+from locole.cli.examples import FIRST_INDEX
+from locole.io import write_model
 
 
 def test_words_and_terms_add_up(run, folder):
@@ -33,6 +35,11 @@ def test_a_row_of_numbers(run, folder):
     found = run("explain", "rows", "31:1 32:1", "--label", "0", "--json").json
     assert found["label"] == 0
     assert [term["name"] for term in found["features"]] in (["30", "31"], ["31", "30"])
+
+
+def test_a_note_on_the_first_index_may_be_anything(run, folder):
+    write_model(folder / "odd", locole.load("numbers"), notes={FIRST_INDEX: "x"})
+    assert run("explain", "odd", "1:1").code == 0
 
 
 @pytest.mark.parametrize(

@@ -177,8 +177,12 @@ def test_a_model_remembers_delimiter_encoding_and_numbers_of_columns(run, folder
 
 
 @pytest.mark.parametrize(
-    "note", ["[]", "7", "{", '{"text": 5}', '{"text": [[]]}', '{"other": "x"}']
-)
+    "note",
+    [
+        "[]", "7", "{", '{"text": 5}', '{"text": [[]]}', '{"other": "x"}', '{"delimiter": 5}',
+        '{"encoding": 1}', '{"label": 0.5}', '{"label_separator": ""}', '{"dense": null}',
+    ],
+)  # fmt: skip
 def test_a_note_on_columns_that_is_damaged(note):
     with pytest.raises(LocoleError, match="how its training file was read is damaged"):
         Reading().completed({"reading": note}, "csv", labelled=True)

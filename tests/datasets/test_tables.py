@@ -361,6 +361,8 @@ def test_encodings(tmp_path, encoding, packed):
             "unknown encoding 'utf8000': take one that Python knows, such as utf-8",
         ),
         (b"x\ta\n", "base64", "unknown encoding 'base64'"),
+        (b"x\ta\n", "undefined", "unknown encoding 'undefined'"),
+        (b"x\ta\n", "\0", "unknown encoding"),
         (b"x\ta\xe9\n", "ascii", "data.tsv, line 1 or after it: 'ascii' codec .* another encoding"),
         (b"x\ta\n!", "utf-16", "is it another encoding"),
     ],
