@@ -289,6 +289,14 @@ def test_a_closed_pipe_ends_the_printing_and_not_the_work(shell, folder, pipe):
     assert locole.load(folder / "new").classes_.size == 10
     shell(f"locole evaluate texts test.tsv --report report.csv {pipe} true")
     assert (folder / "report.csv").read_text().count("\n") == 11
+    shell(f"locole predict texts new.txt -o answers.csv --json {pipe} true")
+    assert (folder / "answers.csv").read_text().count("\n") == 13
+    shell(f"locole update texts monday.tsv -j 1 {pipe} true")
+    assert locole.load(folder / "texts").classes_.size == 11
+    shell(f"locole labels texts --retire llama --json {pipe} true")
+    assert locole.load(folder / "texts").classes_.size == 10
+    shell(f"locole report records {pipe} true")
+    assert (folder / "report.html").read_text().endswith("</html>\n")
 
 
 def test_streams_that_the_shell_has_closed(folder, monkeypatch):

@@ -105,9 +105,11 @@ def test_indices_that_must_rise_within_lists():
 
 def test_permutations():
     check_permutation(np.array([2, 0, 1]), "paths", size=3)
-    for bad in ([0, 0, 1], [0, 1], [0, 1, 3], [0, 1, 2, 2]):
-        with pytest.raises(ModelFileError, match="paths"):
+    for bad in ([0, 0, 1], [0, 1], [0, 1, 2, 2]):
+        with pytest.raises(ModelFileError, match="its paths do not occur once each"):
             check_permutation(np.array(bad), "paths", size=3)
+    with pytest.raises(ModelFileError, match="its paths lie outside 0 … 2"):
+        check_permutation(np.array([0, 1, 3]), "paths", size=3)
 
 
 # --- what kernels take for granted ---
@@ -242,6 +244,16 @@ def test_parameters_of_wrong_types_are_refused(tmp_path, kind, name, value):
     for part in part_of(forged, "scorer_")["learnt"]["regressors_"].values():
         part["$part"]["values"]["params"][name] = value
     refused(forged, tmp_path, name)
+
+
+def test_texts_without_their_ngrams_are_refused(tmp_path):
+    """Counting terms would be a TypeError of `predict`."""
+    for name, value in (("word_ngrams", None), ("char_ngrams", None), ("word_ngrams", [1])):
+        forged = Forgery.of(GOLDEN / "texts")
+        part_of(forged, "features_")["learnt"]["_settings"][name] = value
+        refused(forged, tmp_path, name)
+    del part_of(forged, "features_")["learnt"]["_settings"]["word_ngrams"]
+    refused(forged, tmp_path, "does not say how its terms are counted")
 
 
 def test_a_penalty_of_zero_and_vectors_that_nobody_learns_are_refused(tmp_path):
