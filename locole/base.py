@@ -19,7 +19,7 @@ from locole.atomic import of_one_moment
 from locole.calibration import Marginals, Threshold
 from locole.confidence import ConfidentAnswers, with_rejected
 from locole.decoders.choose import checked_k
-from locole.dense_rows import DenseRows, PairedRows
+from locole.dense_rows import DenseRows, PairedRows, in_float32
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.io import SavedEstimator, write_model
 from locole.label_past import LabelPast
@@ -234,8 +234,8 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
 
     def _divided(self, X: Any, *, reset: bool) -> tuple[Any, DenseRows | None]:
         """Rows, and the dense ones beside them if there are any."""
-        if isinstance(X, np.ndarray) and X.dtype == np.float16:
-            X = X.astype(np.float32)  # scikit-learn would double it twice
+        if isinstance(X, np.ndarray) and X.dtype == np.float16 and X.ndim == 2:
+            X = in_float32(X)  # scikit-learn would double it twice, in memory
         wanted = None if reset else self._n_beside
         if not isinstance(X, PairedRows):
             if wanted is not None:

@@ -12,10 +12,20 @@ from numpy.typing import NDArray
 from locole.exceptions import LocoleError
 from locole.parallel.memory import available_bytes
 
-__all__ = ["DenseRows", "PairedRows", "dense_view", "plain_view", "room_for", "sparse_view"]
+__all__ = [
+    "DenseRows",
+    "PairedRows",
+    "dense_view",
+    "in_float32",
+    "plain_view",
+    "room_for",
+    "sparse_view",
+]
 
 # Part of the memory that an array may take; larger ones go to a file.
 _SHARE = 0.5
+# Rows that are converted in one go.
+_ROWS = 4096
 
 
 class DenseRows:
@@ -148,3 +158,17 @@ def room_for(n_rows: int, n_numbers: int) -> NDArray[np.float32]:
         return np.empty((n_rows, n_numbers), dtype=np.float32)
     with tempfile.TemporaryFile() as file:  # which is there as long as it is mapped
         return np.memmap(file, dtype=np.float32, mode="w+", shape=(n_rows, n_numbers))
+
+
+def in_float32(X: NDArray) -> NDArray[np.float32]:
+    """Rows of another type as float32, in memory or, if they are too many, in a temporary file.
+
+    Examples
+    --------
+    >>> in_float32(np.ones((2, 3), dtype=np.float16)).dtype
+    dtype('float32')
+    """
+    made = room_for(*X.shape)
+    for start in range(0, len(X), _ROWS):
+        made[start : start + _ROWS] = X[start : start + _ROWS]
+    return made

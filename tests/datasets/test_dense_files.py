@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from locole.cli import main
 from locole.datasets import iter_dense, load_dense
 from locole.dense_rows import DenseRows, PairedRows, dense_view, room_for, sparse_view
 from locole.exceptions import LocoleError
+from locole.scoring import prototypes, whitening
 
 rng = np.random.default_rng(0)
 Y = np.arange(600) % 20
@@ -68,6 +70,28 @@ def test_an_npy_file_is_mapped_and_taken_in_blocks(tmp_path):
     np.testing.assert_array_equal(
         mapped.decision_function(X_mapped), LocoleClassifier().fit(X, y).decision_function(X)
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_mapped_file_is_never_held_whole(tmp_path, monkeypatch, dtype):
+    """Neither by a fit nor by a prediction, nor its rows in float32."""
+    codes = np.arange(20_000) % 20
+    np.save(tmp_path / "rows.npy", (rng.normal(size=(20, 256))[codes] + 1).astype(dtype))
+    np.save(tmp_path / "rows_y.npy", codes)
+    rows, y = load_dense(tmp_path / "rows.npy")
+    monkeypatch.setattr(dense_rows, "available_bytes", lambda: 1000)
+    for module, name, n_rows in (
+        (dense_rows, "_ROWS", 256), (whitening, "_ROWS", 256), (prototypes, "_BLOCK_ROWS", 8),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, n_rows)
+    model = LocoleClassifier(nearest=False).fit(rows[:1100], y[:1100])  # what is compiled, once
+    for work in (lambda: model.fit(rows, y), lambda: model.predict(rows)):
+        tracemalloc.start()
+        work()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 0.8 * 4 * rows.size
+    assert (model.predict(rows[:200]) == y[:200]).all()
 
 
 def test_what_memory_does_not_hold_goes_to_a_file(tmp_path, monkeypatch):
