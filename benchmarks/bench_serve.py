@@ -4,9 +4,10 @@ A model of 10,106 labels (``cve_product`` where the data are there, otherwise ge
 
 - directly, one text a call on one thread, and in batches, on all;
 - through HTTP by wrk, a text a request, with more and more connections;
-- for some minutes by mixed requests (single, batch, sets and explanations, labels, cards, Annif's
-  interface, bad ones), while the memory of the server is watched and its model is replaced a hundred
-  times by one whose labels have other names, so that an answer of two versions would be seen;
+- for ten minutes by mixed requests (single, batch, sets and explanations, labels, cards, Annif's
+  interface, bad ones), while the memory of the server is watched and its model is replaced by one
+  whose labels have other names, so that an answer of two versions would be seen; they end once the
+  model has been replaced a hundred times, later on a slow machine;
 - before and after ``kill -9`` in the midst of requests.
 
 Takes about twelve minutes, most of them for the mixed requests. Needs wrk (``apt-get install wrk``).
@@ -20,12 +21,14 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -41,8 +44,10 @@ RECORD = Path(__file__).parent / "records" / "serve.json"
 N_LABELS, TEXTS = 10_106, 2_000
 CONNECTIONS = (1, 2, 4, 8, 16, 32)
 BATCH = 64
-# Replacements of the model, and what the labels of every other one end with.
-REPLACED, MARK = 100, " (2)"
+# What the labels of every other model end with.
+MARK = " (2)"
+# wrk is given a time in advance; where the end is not known yet, it is interrupted.
+LONGEST_S = 24 * 60 * 60
 # wrk's own language: requests from a file, one after the other; figures as one line of JSON.
 SCRIPT = """
 local lines, threads, i = {}, {}, 0
@@ -159,19 +164,29 @@ class Server:
         lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         return tuple(1024 * int(lines[name].split()[0]) for name in ("VmRSS", "RssAnon"))  # type: ignore[return-value]
 
-    def under(self, requests: list[str], *, connections: int, seconds: float) -> dict[str, Any]:
-        """Figures of wrk."""
+    def under(
+        self,
+        requests: list[str],
+        *,
+        connections: int,
+        seconds: float = LONGEST_S,
+        until: Callable[[], None] = lambda: None,
+    ) -> dict[str, Any]:
+        """Figures of wrk, which asks for some seconds, or until a function returns."""
         with tempfile.TemporaryDirectory() as folder:
             file, script = Path(folder) / "requests.tsv", Path(folder) / "ask.lua"
             file.write_text("".join(f"{line}\n" for line in requests), encoding="utf-8")
             filled = SCRIPT.replace("FILE", str(file)).replace("FIRST", self.first_version)
             script.write_text(filled)
             words = ["wrk", "-t1", f"-c{connections}", f"-d{round(seconds)}s", "-s", str(script)]
+            words += ["--timeout", "30s", self.url]
             before = self.cpu_s()
-            done = subprocess.run(
-                [*words, "--timeout", "30s", self.url], capture_output=True, text=True, check=True
-            )
-            found = json.loads(done.stdout.splitlines()[-1])
+            with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as asking:
+                until()
+                if seconds == LONGEST_S:
+                    asking.send_signal(signal.SIGINT)
+                said, _ = asking.communicate()
+            found = json.loads(said.splitlines()[-1])
         if found["unexpected"] or found["mixed"] or found["failed"]:
             raise SystemExit(f"requests failed: {found}")
         found |= {"connections": connections, "per_s": found["requests"] / found["seconds"]}
@@ -202,36 +217,39 @@ def mixed(texts: list[str]) -> list[str]:
     return found
 
 
-def watched(server: Server, path: Path, other: Path, requests: list[str], minutes: float) -> Any:
-    """Mixed requests for some minutes, while memory is watched and the model replaced."""
+def watched(
+    server: Server, path: Path, other: Path, requests: list[str], *, minutes: float, times: int
+) -> Any:
+    """Mixed requests while memory is watched and the model replaced n times."""
     memory: list[tuple[float, int, int]] = []
     replaced: list[str] = []
     ended, start = threading.Event(), time.monotonic()
 
     def replace() -> None:
         models = itertools.cycle([load(other), load(path)])
-        while not ended.wait(
-            max(0, start + len(replaced) * 60 * minutes / REPLACED - time.monotonic())
-        ):
+        for i in range(times):
+            time.sleep(max(0, start + i * 60 * minutes / times - time.monotonic()))
             next(models).save(path)
             before = (replaced or [server.first_version])[-1]
             while (new := server.ask("api/models")["models"][0]["version"]) == before:
                 time.sleep(0.05)
             replaced.append(new)
+        time.sleep(max(0, start + 60 * minutes - time.monotonic()))
 
     def watch() -> None:
         while not ended.wait(0.5):
             memory.append((time.monotonic() - start, *server.memory()))
 
-    threads = [threading.Thread(target=work) for work in (replace, watch)]
-    for thread in threads:
-        thread.start()
-    found = server.under(requests, connections=8, seconds=60 * minutes)
-    ended.set()
-    for thread in threads:
-        thread.join()
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        found = server.under(requests, connections=8, until=replace)
+    finally:
+        ended.set()
+        watching.join()
     assert len(set(replaced)) == 2, replaced
-    return {**found, "minutes": minutes, "replaced": len(replaced), "memory": by_tenth(memory)}
+    measured = {"minutes": found["seconds"] / 60, "replaced": len(replaced)}
+    return {**found, **measured, "memory": by_tenth(memory)}
 
 
 def by_tenth(memory: list[tuple[float, int, int]]) -> list[dict[str, float]]:
@@ -286,6 +304,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, help="folder to keep the two models in")
     parser.add_argument("--seconds", type=float, default=8, help="for each number of connections")
     parser.add_argument("--minutes", type=float, default=10, help="of mixed requests")
+    parser.add_argument("--replaced", type=int, default=100, help="times, in these minutes")
     parser.add_argument("--jobs", type=int, default=2, help="threads of the server")
     parser.add_argument("--output", type=Path, default=RECORD)
     args = parser.parse_args()
@@ -320,7 +339,14 @@ def main() -> None:
                 record["runs"].append(run)
                 print(json.dumps(run), file=sys.stderr, flush=True)
             if args.minutes:
-                record["mixed"] = watched(server, served, paths[1], mixed(texts), args.minutes)
+                record["mixed"] = watched(
+                    server,
+                    served,
+                    paths[1],
+                    mixed(texts),
+                    minutes=args.minutes,
+                    times=args.replaced,
+                )
                 print(json.dumps(record["mixed"]), file=sys.stderr, flush=True)
         record["killed"] = killed(served, args.jobs, single, texts[0])
         print(json.dumps(record["killed"]), file=sys.stderr, flush=True)

@@ -479,7 +479,7 @@ def serving(record: dict[str, Any]) -> str:
 def mixed_load(record: dict[str, Any]) -> str:
     """Minutes of requests of every kind, while the model is replaced."""
     columns = {
-        "minutes": "{minutes:g}",
+        "minutes": "{minutes:.0f}",
         "requests": "{requests:,}",
         "failed": "{failed}",
         "answers of two versions": "{mixed}",

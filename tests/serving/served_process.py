@@ -42,8 +42,8 @@ class Server:
 
     def end(self, *, kill: bool = False) -> int:
         (self.process.kill if kill else self.process.terminate)()
-        code = self.process.wait(30)
-        self._reader.join(10)
+        code = self.process.wait(120)
+        self._reader.join(60)
         for pipe in (self.process.stdout, self.process.stderr):
             assert pipe is not None
             pipe.close()
