@@ -26,12 +26,14 @@ __all__ = [
     "exp",
     "fma",
     "fnma",
+    "greatest",
     "load",
     "maximum",
     "minimum",
     "padded_width",
     "prefetch",
     "store",
+    "total",
     "zeros",
 ]
 
@@ -259,6 +261,34 @@ def exceeds(typingctx, a, b):
         return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
     return types.boolean(a, b), codegen
+
+
+def _folded(combine):
+    """One number of all: halves are combined until one is left, in an order that never changes."""
+
+    @intrinsic
+    def fold(typingctx, a):
+        def codegen(context, builder, signature, args):
+            (value,), n = args, WIDTH
+            while n > 1:
+                n //= 2
+                mask = ir.VectorType(ir.IntType(32), n)
+                low, high = (
+                    builder.shuffle_vector(value, value, ir.Constant(mask, list(range(i, i + n))))
+                    for i in (0, n)
+                )
+                value = combine(builder, low, high)
+            return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
+        return a.dtype(a), codegen
+
+    return fold
+
+
+#: Sum of all numbers of a vector.
+total = _folded(lambda builder, a, b: builder.fadd(a, b))
+#: Largest number of a vector.
+greatest = _folded(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
 
 
 def _arithmetic(symbol, instruction):

@@ -16,10 +16,12 @@ from locole.kernels.simd import (
     exceeds,
     fma,
     fnma,
+    greatest,
     load,
     maximum,
     minimum,
     store,
+    total,
     zeros,
 )
 
@@ -138,3 +140,17 @@ def test_aligned_room_starts_on_a_cache_line(dtype, size):
         assert room.ctypes.data % 64 == 0
         room[:] = i
     assert all((room == i).all() for i, room in enumerate(rooms))
+
+
+@kernel
+def folded(a, out):
+    out[0], out[1] = total(load(a, 0)), greatest(load(a, 0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("place", [0, 3, WIDTH - 1])
+def test_folds(dtype, place):
+    a, out = np.arange(WIDTH, dtype=dtype), np.empty(2, dtype=dtype)
+    a[place] = 100
+    folded(a, out)
+    np.testing.assert_array_equal(out, [a.sum(), 100])

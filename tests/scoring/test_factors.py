@@ -54,7 +54,7 @@ def test_a_step_is_the_formulas(starts):
     samples = problem(n_rows=5)
     starts = np.array(starts)
     codes = np.concatenate([rng.choice(7, n, replace=False) for n in np.diff(starts)])
-    E, V = (rng.standard_normal((n, 16)).astype(np.float32) / 4 for n in (12, 7))
+    E, V = (rng.standard_normal((n, 64)).astype(np.float32) / 8 for n in (12, 7))
     squares = rng.random(12, dtype=np.float32) + 1, rng.random(7, dtype=np.float32) + 1
     weight, negatives = rng.random(5, dtype=np.float32) + 0.5, np.array([[6, 0, 6]])
     factors = Factors(E.copy(), V.copy(), squares[0].copy(), squares[1].copy())
@@ -83,7 +83,7 @@ def test_a_step_is_the_formulas(starts):
     for i in order:
         slope = G[i] @ V
         for f in np.flatnonzero(dense[i]):
-            sums[f] += (dense[i, f] * slope) @ (dense[i, f] * slope) / 16
+            sums[f] += (dense[i, f] * slope) @ (dense[i, f] * slope) / 64
             expected[f] -= 0.3 * dense[i, f] * slope / np.sqrt(sums[f])
     np.testing.assert_allclose(factors.features, expected, atol=1e-5)
     assert (slots == -1).all()
