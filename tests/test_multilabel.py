@@ -9,16 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from same import assert_same_bits
 from scipy.special import expit, logsumexp
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
 from locole import LocoleClassifier, load
 from locole.baselines import AnnexML, Bonsai, Centroids, Parabel, PDSparse, PPDSparse
 from locole.calibration import Marginals
+from locole.dense_rows import PairedRows
 from locole.embeddings import Kerdock, OneHot
 from locole.exceptions import LocoleError, ModelFileError
 from locole.label_past import Relabelling
 from locole.metrics import f1_score
-from locole.regressors import ElasticNetRegressor
+from locole.regressors import ElasticNetRegressor, KernelRegressor, MLPRegressor
 from locole.samples import Rows, Samples
 from locole.scoring import FactorScorer, NearestScorer, ProfileScorer, VectorScorer
 from locole.targets import Targets
@@ -175,18 +177,77 @@ def test_labels_of_rows_are_found(model):
     assert share_found(model.predict_topk(TEST, k=3)[0]) > 0.9
 
 
-@pytest.mark.parametrize("options", [{}, {"regressor": "elastic_net"}, {"nearest": True}])
-@pytest.mark.parametrize("rows", [600, 1200])
-def test_one_label_in_each_row_is_y(options, rows):
-    if options.get("nearest") and rows < 1000:
-        return
-    y = np.random.default_rng(2).integers(0, 40, rows)
-    rows_of = sp.csr_array(X[:rows])
-    weight = np.random.default_rng(3).random(rows)
-    plain = LocoleClassifier(**options).fit(rows_of, y, sample_weight=weight)
-    for form in ([[label] for label in y], sp.csr_array(np.eye(40, dtype=int)[y])):
-        other = LocoleClassifier(**options).fit(rows_of, form, sample_weight=weight)
-        assert_same_bits(other.predict_topk(TEST, k=40), plain.predict_topk(TEST, k=40))
+def as_sets(y, n_labels=40):
+    return [[label] for label in y], sp.csr_array(np.eye(n_labels, dtype=int)[y])
+
+
+DENSE = np.random.default_rng(5).normal(size=(1200, 32)).astype(np.float32)
+ROWS = {
+    "few": X[:600],
+    "sparse": X,
+    "dense": DENSE,
+    "both": PairedRows(X, DENSE),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_one_label_in_each_row_is_y_at_the_door(rows):
+    """So it is for whatever learns from the samples."""
+    rows, classifier = ROWS[rows], LocoleClassifier()
+    y = np.random.default_rng(2).integers(0, 40, rows.shape[0])
+    weight = np.random.default_rng(3).random(y.size)
+    samples, classes = classifier._samples(rows, y, sample_weight=weight)
+    assert samples.starts is None
+    for form in as_sets(y):
+        other, labels = classifier._samples(rows, form, sample_weight=weight)
+        assert other.starts is None
+        for name in ("codes", "weight", "n_classes"):
+            assert_same_bits(getattr(other, name), getattr(samples, name))
+        assert_same_bits(labels, classes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [
+        ("few", {}),
+        ("sparse", {}),
+        ("sparse", {"regressor": "elastic_net"}),
+        ("sparse", {"regressor": "softmax"}),
+        ("sparse", {"regressor": KernelRegressor(l2=0.5)}),
+        ("sparse", {"regressor": MLPRegressor(epochs=1, hidden=8)}),
+        ("sparse", {"nearest": True}),
+        ("dense", {}),
+        ("both", {}),
+    ],
+    ids=str,
+)
+def test_one_label_in_each_row_is_y(rows, options):
+    """All scorers of the default model, of sparse and dense rows, and every regressor; also later."""
+    rows = ROWS[rows]
+    y = np.random.default_rng(2).integers(0, 40, rows.shape[0])
+    weight = np.random.default_rng(3).random(y.size)
+    plain = LocoleClassifier(**options).fit(rows, y, sample_weight=weight)
+    later = y[:100].copy()
+    later[:5] = 40
+    asked = rows[:50]
+    before = plain.predict_topk(asked, k=40)
+    grows = "softmax" not in str(options) and "MLP" not in str(options)
+    if grows:
+        plain.partial_fit(rows[:100], later)
+    for form, more in zip(as_sets(y), as_sets(later, 41), strict=True):
+        other = LocoleClassifier(**options).fit(rows, form, sample_weight=weight)
+        assert_same_bits(other.predict_topk(asked, k=40), before)
+        if grows:
+            other.partial_fit(rows[:100], more)
+            assert_same_bits(other.predict_topk(asked, k=41), plain.predict_topk(asked, k=41))
+
+
+@pytest.mark.parametrize("baseline", [Parabel(max_leaf=8), PPDSparse(), Centroids()], ids=repr)
+def test_baselines_take_one_label_in_either_form(baseline):
+    y = np.random.default_rng(2).integers(0, 40, 1200)
+    plain = clone(baseline).fit(X, y).predict_topk(TEST[:50], k=5)
+    for form in as_sets(y):
+        assert_same_bits(clone(baseline).fit(X, form).predict_topk(TEST[:50], k=5), plain)
 
 
 def test_threads_and_files_change_no_bit(model, tmp_path):
@@ -206,6 +267,81 @@ def test_new_labels_arrive():
     assert np.array_equal(model.classes_, NAMES)
     answers = model.predict_topk(TEST, k=3)[0]
     assert share_found(np.searchsorted(NAMES, answers)) > 0.8
+
+
+@pytest.mark.parametrize("form", ["lists", "sparse"])
+def test_rows_of_weight_zero_are_absent(form):
+    rows = np.flatnonzero(np.arange(len(SETS)) % 12 > 0)
+    weight = np.zeros(len(SETS))
+    weight[rows] = 1.0
+    few = [FORMS["lists"][row] for row in rows] if form == "lists" else FORMS[form][rows]
+    left = LocoleClassifier().fit(X[rows], few, sample_weight=np.ones(rows.size))
+    made = LocoleClassifier().fit(X, FORMS[form], sample_weight=weight)
+    assert_same_bits(made.predict_topk(TEST, k=3), left.predict_topk(TEST, k=3))
+
+
+def test_rows_without_labels_speak_against_labels():
+    """Words of a label in rows without labels make it less likely."""
+    own = np.flatnonzero(Y[:, 7])
+    empty = X[np.repeat(own, 3)]
+    more = sp.csr_array(sp.vstack([X, empty]))
+    sets = [*FORMS["lists"], *([] for _ in range(empty.shape[0]))]
+    asked = TEST[np.flatnonzero(indicator(TEST_SETS, 40)[:, 7])]
+    scores = [
+        LocoleClassifier().fit(rows, given).predict_proba(asked)[:, 7].mean()
+        for rows, given in ((X, FORMS["lists"]), (more, sets))
+    ]
+    assert scores[1] < 0.7 * scores[0]
+
+
+@pytest.mark.parametrize("kind", ["dense", "both"])
+def test_dense_rows_with_several_labels(kind, tmp_path):
+    """Answers, probabilities, thresholds, reasons, more rows and files are those of sparse rows."""
+    centres = np.random.default_rng(4).normal(size=(41, 64))
+
+    def rows_of(sets, sparse, seed):
+        noise = 0.3 * np.random.default_rng(seed).normal(size=(len(sets), 64))
+        rows = (indicator(sets, 41) @ centres + noise).astype(np.float32)
+        return rows if kind == "dense" else PairedRows(sparse, rows)
+
+    rows, asked = rows_of(SETS, X, 0), rows_of(TEST_SETS, TEST, 1)
+    model = LocoleClassifier().fit(rows, FORMS["lists"])
+    assert "prototypes" in model.choice_["sources"]
+    known = indicator(TEST_SETS, 40)
+    assert share_found(model.predict_topk(asked, k=3)[0]) > 0.85
+    assert f1_score(known, model.predict(asked)) > 0.75
+    assert f1_score(known, model.predict(asked, average="macro")) > 0.7
+    assert model.predict_proba(asked).sum() == pytest.approx(known.sum(), rel=0.1)
+    why = model.explain(asked[:3])
+    best, scores = model.predict_topk(asked[:3], k=1)
+    assert [one.label for one in why] == best[:, 0].tolist()
+    np.testing.assert_allclose([one.score for one in why], scores[:, 0], rtol=1e-3)
+    model.partial_fit(rows_of([[40]] * 30, X[:30], 2), [[40]] * 30)
+    new = rows_of([[40]] * 20, TEST[:20], 3)
+    assert (model.predict_topk(new, k=2)[0] == 40).any(axis=1).mean() > 0.7
+    model.save(tmp_path / "model")
+    assert_same_bits(load(tmp_path / "model").predict(asked), model.predict(asked))
+
+
+def test_texts_and_vectors_with_several_labels(tmp_path):
+    names = np.array([f"word{i}" for i in range(X.shape[1])])
+    texts = [" ".join(names[row]) for row in np.split(X.indices, X.indptr[1:-1])]
+    table = np.random.default_rng(0).normal(size=(X.shape[1] + 1, 32))
+
+    def encoder(some):
+        known = {name: i for i, name in enumerate(names)}
+        places = [[known.get(word, -1) for word in text.split()] or [-1] for text in some]
+        return np.stack([table[place].mean(axis=0) for place in places])
+
+    model = TextClassifier(encoder=encoder).fit(texts, FORMS["lists"])
+    assert "prototypes" in model.classifier_.choice_["sources"]
+    found = model.predict(texts[:100])
+    assert f1_score(Y[:100], found) > 0.7
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model", encoder=encoder)
+    assert_same_bits(again.predict(texts[:100]), found)
+    again.partial_fit(texts[:50], [[*own, 40] for own in FORMS["lists"][:50]])
+    assert 40 in again.classes_
 
 
 def test_texts_with_several_labels():

@@ -178,6 +178,17 @@ def test_the_classifier_hands_its_engine_on():
         assert engine.sessions == (regressor == "auto")
 
 
+def test_several_labels_for_a_row_are_learnt_anywhere():
+    many = sp.random_array((1200, 400), density=0.03, rng=RNG, format="csr").astype(np.float32)
+    sets = [RNG.choice(30, RNG.integers(0, 4), replace=False).tolist() for _ in range(1200)]
+    here, there = LocoleClassifier(), LocoleClassifier(engine=Recorded())
+    for model in (here, there):
+        model.fit(many, sets).partial_fit(many[:50], sets[:50])
+    assert there.engine.calls >= 1
+    for one, other in zip(*(model.predict_topk(many, k=5) for model in (here, there)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_models_do_not_say_where_they_were_learnt(tmp_path):
     """An address in a file would be one that whoever made the file has chosen."""
     engine = Recorded()
