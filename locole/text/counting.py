@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,13 +13,16 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
 from sklearn.utils.sparsefuncs_fast import inplace_csr_row_normalize_l2
 
-from locole.exceptions import LocoleError
 from locole.text.texts import each_text, folded, plain, word_pattern
 
 __all__ = ["BLOCKS", "count", "joined", "make_vectorizer", "tfidf"]
 
 #: What each analyzer counts, in the order of columns.
 BLOCKS = {"word": ("word",), "char": ("char",), "both": ("word", "char")}
+# Words that are counted at a time.
+_BLOCK_WORDS = 1 << 13
+# Bits of a word's number in that of a run.
+_WORD = (1 << 32) - 1
 
 
 def make_vectorizer(
@@ -46,17 +52,85 @@ def make_vectorizer(
 
 
 def count(vectorizer: Any, texts: Any) -> Any:
-    """Counts of the texts, or None if there is no term in them."""
-    try:
+    """Counts of the texts, or None if there is no term in them.
+
+    A counter with a vocabulary learns it, as scikit-learn's ``fit_transform`` does, to the bit. Words
+    are numbered and their runs counted as numbers; a word is taken apart into characters once.
+    """
+    if isinstance(vectorizer, HashingVectorizer):
         counts = vectorizer.fit_transform(each_text(texts))
-    except LocoleError:
-        raise
-    except ValueError:
-        # The parameters are good: all that can be wrong is an empty vocabulary.
-        return None
+    else:
+        is_word = vectorizer.analyzer == "word"
+        split = vectorizer.build_tokenizer() if is_word else str.split
+        words = (split(vectorizer.preprocessor(text)) for text in each_text(texts))
+        terms, counts = _runs(words, *(vectorizer.ngram_range if is_word else (1, 1)))
+        if not is_word and terms:
+            parts = CountVectorizer(
+                analyzer="char_wb",
+                ngram_range=vectorizer.ngram_range,
+                lowercase=False,
+                dtype=vectorizer.dtype,
+            )
+            counts = counts @ parts.fit_transform(terms)
+            terms = parts.get_feature_names_out().tolist()
+        df = np.bincount(counts.indices, minlength=len(terms))
+        kept = sorted(np.flatnonzero(df >= vectorizer.min_df).tolist(), key=terms.__getitem__)
+        if not kept:
+            return None
+        vectorizer.vocabulary_ = {terms[number]: column for column, number in enumerate(kept)}
+        counts = counts[:, kept]
     # As transform has them, so that sums over a row give the same bits.
     counts.sort_indices()
     return counts
+
+
+def _runs(texts: Iterable[list[str]], shortest: int, longest: int) -> tuple[list[str], Any]:
+    """Runs of words joined by blanks, and how often each is in each text.
+
+    Runs shorter than asked for are counted nowhere, but have a column.
+    """
+    # A word, or the numbers of a run without its last word and of this word: number.
+    numbers: defaultdict[str | int, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    blocks, words, ends = [], array("q"), array("q")
+    for text in texts:
+        words.extend(map(numbers.__getitem__, text))
+        ends.append(len(words))
+        if len(words) >= _BLOCK_WORDS:
+            blocks.append(_count_runs(words, ends, numbers, shortest, longest))
+            words, ends = array("q"), array("q")
+    blocks.append(_count_runs(words, ends, numbers, shortest, longest))
+    for block in blocks:
+        block.resize(block.shape[0], len(numbers))
+    terms: list[str] = []
+    for key in numbers:
+        term = key if isinstance(key, str) else f"{terms[key >> 32]} {terms[key & _WORD]}"
+        terms.append(term)
+    return terms, sp.vstack(blocks, format="csr")
+
+
+def _count_runs(
+    words: Any, ends: Any, numbers: dict[str | int, int], shortest: int, longest: int
+) -> sp.csr_matrix:
+    """Counts of the runs in some texts, which end at these places."""
+    word, end = np.asarray(words), np.asarray(ends)
+    text = np.repeat(np.arange(end.size), np.diff(end, prepend=0))
+    start, run = np.arange(word.size), word
+    columns, rows = [], []
+    for length in range(1, longest + 1):
+        if length > 1:
+            goes_on = start + length <= end[text[start]]
+            start = start[goes_on]
+            keys, place = np.unique(
+                run[goes_on] << 32 | word[start + length - 1], return_inverse=True
+            )
+            run = np.array([numbers[key] for key in keys.tolist()], dtype=np.int64)[place]
+        if length >= shortest:
+            columns.append(run)
+            rows.append(text[start])
+    column, row = np.concatenate(columns), np.concatenate(rows)
+    ones = np.ones(column.size, dtype=np.float32)
+    return sp.csr_matrix((ones, (row, column)), shape=(end.size, len(numbers)))
 
 
 def tfidf(counts: Any, idf: NDArray | None = None) -> tuple[Any, NDArray]:

@@ -22,7 +22,7 @@ from sklearn.utils import estimator_checks as checks
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, write_model
-from locole.text import TextFeatures
+from locole.text import TextFeatures, counting
 from locole.text.texts import folded, word_pattern
 
 TEXTS = [
@@ -61,6 +61,26 @@ def test_one_analyzer_is_scikit_learns(analyzer, ngrams):
     assert ours.get_feature_names_out().tolist() == names
     new = ["the cat and a new dog", "кот"]
     np.testing.assert_array_equal(ours.transform(new).toarray(), theirs.transform(new).toarray())
+
+
+@pytest.mark.parametrize("ngrams", [(1, 1), (2, 3), (3, 3), (1, 5)])
+@pytest.mark.parametrize("block", ["word", "char"])
+@pytest.mark.parametrize("min_df", [1, 3])
+def test_counts_are_scikit_learns_to_the_bit(block, ngrams, min_df, monkeypatch):
+    """Runs of any length, also across blocks of texts, and words that come again and again."""
+    monkeypatch.setattr(counting, "_BLOCK_WORDS", 20)
+    rng = np.random.default_rng(0)
+    words = ["a", "B", "कि", "cats", "\x1c", "ab\u3000ba"]
+    texts = [" ".join(rng.choice(words, size)) for size in rng.integers(0, 12, 40)]
+    options = {"word_ngrams": ngrams, "char_ngrams": ngrams, "min_df": min_df, "n_features": None}
+    ours, theirs = (
+        counting.make_vectorizer(block, block, lowercase=True, **options) for _ in range(2)
+    )
+    X, Y = counting.count(ours, texts), theirs.fit_transform(texts)
+    Y.sort_indices()
+    assert ours.vocabulary_ == theirs.vocabulary_
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(X, name), getattr(Y, name), strict=True)
 
 
 def test_both_analyzers_have_the_same_weight():
