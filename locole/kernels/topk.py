@@ -27,14 +27,18 @@ def insert(best_scores, best_codes, score, column, labels):
 @inline
 def _push_row(scores, first, labels, best_scores, best_codes):
     # Runs whose maximum does not exceed the list's last entry are skipped whole: after the first few
-    # blocks that is nearly all of them, and a maximum vectorises where an insertion does not.
+    # blocks that is nearly all of them. Four maxima, because each waits for the one before.
     run = 64
     for start in range(0, scores.size, run):
         part = scores[start : start + run]
-        top = part[0]
-        for j in range(part.size):
-            top = max(top, part[j])
-        if top > best_scores[-1]:
+        a = b = c = d = part[0]
+        fours = part.size - part.size % 4
+        for j in range(0, fours, 4):
+            a, b = max(a, part[j]), max(b, part[j + 1])
+            c, d = max(c, part[j + 2]), max(d, part[j + 3])
+        for j in range(fours, part.size):
+            a = max(a, part[j])
+        if max(max(a, b), max(c, d)) > best_scores[-1]:
             for j in range(part.size):
                 if part[j] > best_scores[-1]:
                     insert(best_scores, best_codes, part[j], first + start + j, labels)

@@ -108,7 +108,7 @@ class FactorScorer(LabelScorer):
         self,
         *,
         n_blocks: int = 2,
-        epochs: int = 5,
+        epochs: int = 4,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:

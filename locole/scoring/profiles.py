@@ -54,7 +54,8 @@ class _LogOdds:
         self._sums, self._beta = sums, beta
         lengths, n_classes = np.diff(sums.indptr), sums.shape[1]
         self.width = padded_width(n_classes)
-        common = np.flatnonzero(lengths * _FULL > n_classes)
+        # Those that most rows have side by side, in few lines of the cache.
+        common = np.argsort(-lengths, kind="stable")[: int((lengths * _FULL > n_classes).sum())]
         self.full = np.full(sums.shape[0], -1, dtype=np.int64)
         self.full[common] = np.arange(common.size)
         self._table = np.zeros((common.size, self.width), dtype=np.float32)
@@ -463,7 +464,7 @@ class _Evidence:
         self._odds = odds = profiles._log_odds()
         odds.make(np.arange(S.shape[0]))
         self._totals = profiles._totals()
-        common = np.flatnonzero(odds.full >= 0)
+        common = np.argsort(odds.full, kind="stable")[np.count_nonzero(odds.full < 0) :]
         self._full = [
             np.ascontiguousarray(_full_rows(S, values, common).T)
             for values in (S.data, odds.weights)
