@@ -170,6 +170,15 @@ def test_on_a_phone(page, texts, dark):
             "[...document.querySelectorAll('button, select')].map(x => x.offsetHeight)"
         )
         assert min(height for height in heights if height) >= 40
+    # Words of a table stay whole: it is scrolled where it is too wide.
+    here.ask("document.querySelector('#tab-lines').click()")
+    here.ask(
+        "document.querySelector('#table').replaceChildren(document.createElement('table'));"
+        "document.querySelector('#table').hidden = false;"
+        "document.querySelector('#table table').insertRow().insertCell().textContent = 'W'.repeat(60)"
+    )
+    assert here.ask("document.querySelector('#table tr').offsetHeight") < 50
+    assert here.ask("document.documentElement.scrollWidth") == 360
     paper = here.ask("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, paper[4:-1].split(","))) < 200) is dark
 

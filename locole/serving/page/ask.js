@@ -163,7 +163,7 @@ function set(found) {
   let text = `In ${sure} of cases at least, the right label ${which}:`;
   if (!found.size) text = `No label is likely enough for a set that is right in ${sure} of cases.`;
   if (found.size === card.labels) {
-    text = `The model is not good enough for sets that are right in ${sure} of cases: all labels would be in them.`;
+    text = `The model is not good enough for sets that are right in ${sure} of cases: all labels would be in them. Ask for less.`;
     chips.length = 0;
   }
   return el("section", { "aria-label": "Label set" }, el("p", { className: "soft" }, text),
