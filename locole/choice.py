@@ -20,8 +20,12 @@ class Choice(dict[str, Any]):
     def __str__(self) -> str:
         if "summary" in self:  # of a model file of format 1
             return str(self["summary"])
-        if not self:
-            return ""
+        try:
+            return self._sentence() if self else ""
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return "unknown: the file says nothing that makes sense"
+
+    def _sentence(self) -> str:
         alone = ", ".join(
             f"{name.replace('_', ' ')} {100 * source['accuracy']:.1f} %"
             for name, source in self["sources"].items()

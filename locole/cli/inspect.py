@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from locole.cli.options import Json, ModelPath
+
+if TYPE_CHECKING:
+    from locole.io.outline import Outline
 
 __all__ = ["EXAMPLES", "inspect"]
 
@@ -34,7 +37,7 @@ def inspect(
     loaded = load(model, verify=True if verify else "auto")
     found = _description(model, manifest, loaded)
     if json:
-        print_json(found)
+        print_json({**found, "parts": found["parts"].to_dict()})
     else:
         _print(found)
 
@@ -55,7 +58,7 @@ def _description(path: str, manifest: Any, model: Any) -> dict[str, Any]:
         "features": int(classifier.n_features_in_),
         **_chosen(classifier),
         **_journal(model),
-        "parts": outline(model).to_dict(),
+        "parts": outline(model),
         "arrays": {
             name: {"dtype": entry.dtype, "shape": list(entry.shape), "bytes": entry.nbytes}
             for name, entry in manifest.arrays.items()
@@ -90,8 +93,9 @@ def _print(found: dict[str, Any]) -> None:
     shown = {name.replace("_", " "): value for name, value in found.items()}
     made_by = dict(found["made_by"])
     shown["made by"] = f"locole {made_by.pop('locole', '?')}"
-    # What the model was made of, and what its maker has to say.
-    shown |= {name.replace("_", " "): value for name, value in made_by.items()}
+    # What the model was made of, and what its maker has to say, under names of its own.
+    notes = {name.replace("_", " "): value for name, value in made_by.items()}
+    shown |= {name: value for name, value in notes.items() if name not in shown}
     shown["first labels"] = ", ".join(map(str, found["first_labels"]))
     shown["size"] = size(shown.pop("bytes"))
     if "choice" in shown:
@@ -117,19 +121,14 @@ def _entry(entry: dict[str, Any]) -> tuple[str, str, str]:
     return str(entry.get("date", "")), str(entry["did"]), what
 
 
-def _print_part(name: str, part: dict[str, Any], *, indent: int) -> None:
+def _print_part(name: str, part: Outline, *, indent: int) -> None:
     """Print a part with its size and values, and below it its parts."""
     from locole.cli.process import visible
     from locole.cli.show import print_pairs, size
 
-    within = {key: value for key, value in part.items() if _is_part(value)}
-    kind, n_bytes = part["class"], part["bytes"]
-    print(f"{' ' * indent}{visible(name)}: {kind}" + (f", {size(n_bytes)}" if n_bytes else ""))
-    hidden = {"class", "bytes", "choice_", *within}
-    print_pairs({k: v for k, v in part.items() if k not in hidden}, indent=indent + 2)
-    for key, value in within.items():
-        _print_part(key, value, indent=indent + 2)
-
-
-def _is_part(value: Any) -> bool:
-    return isinstance(value, dict) and "class" in value
+    n_bytes = f", {size(part.n_bytes)}" if part.n_bytes else ""
+    print(f"{' ' * indent}{visible(name)}: {part.name}{n_bytes}")
+    values = {name: value for name, value in part.values.items() if name != "choice_"}
+    print_pairs(values, indent=indent + 2)
+    for inner, within in part.parts.items():
+        _print_part(inner, within, indent=indent + 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from forgery import Forgery
 
@@ -11,6 +12,8 @@ import locole
 from locole.embeddings import OneHot
 from locole.io import write_model
 from locole.regressors.checkpoint import Checkpoints
+
+GOLDEN = Path(__file__).parents[1] / "io" / "golden" / "format2"
 
 
 def test_json_of_a_model_of_texts(run, folder):
@@ -96,6 +99,22 @@ def test_a_model_does_not_steer_the_terminal(run, folder):
         assert done.code == 0, done.err
         assert all(c.isprintable() or c == "\n" for c in done.out)
     assert "regressors_[\\x1b[31m" in run("inspect", "forged").out
+
+
+def test_a_model_cannot_pass_off_notes_as_parts(run, folder):
+    """Or as what was found in it; and what it chose may be anything."""
+    forged = Forgery.of(GOLDEN / "default")
+    learnt = forged.content["model"]["$part"]["values"]["learnt"]["scorer_"]["$part"]["values"]
+    learnt["learnt"]["choice_"] = {"class": "\u001b]0;x\u0007", "bytes": "x", "sources": 7}
+    forged.content["made_by"] |= {"bytes": "x", "labels": "many", "note": "mine"}
+    forged.write(folder / "forged")
+    done = run("inspect", "forged")
+    assert done.code == 0, done.err
+    assert all(c.isprintable() or c == "\n" for c in done.out)
+    assert re.search("^choice +unknown: the file says nothing that makes sense$", done.out, re.M)
+    assert re.search("^note +mine$", done.out, re.M)
+    assert "many" not in done.out
+    assert run("inspect", "forged", "--json").code == 0
 
 
 def test_what_is_no_model_is_said_in_one_sentence(run, folder):
