@@ -244,7 +244,8 @@ class Ensemble(WeightedSum):
         if sketches:
             last = max(stages[i] for i in sketches)
             fit({i: asked[i] or scorer for i, scorer in unfitted.items() if stages[i] <= last})
-            places = sorted(fitted)
+            # Without names: beside these a rough version shows little of what a fit is worth.
+            places = [i for i in sorted(fitted) if not fitted[i].answers_unseen]
             rough = [fitted[i] for i in places]
             trial = Trial.of(rough, validation, rows_of_labels(train), n_jobs=self.n_jobs)
             optional = [name for sketch in sketches.values() for name in sketch.sources]

@@ -343,6 +343,28 @@ def test_a_sketch_decides_whether_a_scorer_is_fitted(is_good):
     assert (made.choice_["sources"]["sketched"]["weight"] > 0) == is_good
 
 
+@saved_as("test.scorer.knows_all")
+class KnowsAll(Sketched):
+    """Answers like names: all is said, and a sketch can add nothing."""
+
+    name = "knows_all"
+    answers_unseen = True
+
+    def sketch(self, samples):
+        return None
+
+
+def test_names_do_not_decide_about_sketches():
+    codes = np.arange(600) % 6
+    X = sp.csr_array(np.eye(6, dtype=np.float32)[codes])
+    Sketched.fits.clear()
+    Ensemble([Silent(tune=False), KnowsAll(tune=False), Sketched(tune=False)], nearest=False).fit(
+        Samples(X, codes, 6)
+    )
+    assert Sketched.fits.count("sketch") == 1
+    assert Sketched.fits.count("whole") == 3  # of all
+
+
 def large_samples(n_rows=SKETCHED_ROWS, n_classes=50):
     rng = np.random.default_rng(0)
     codes = rng.integers(n_classes, size=n_rows)
