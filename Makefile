@@ -19,7 +19,7 @@ CLEAN := .venv-clean
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-growing bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-names bench-read bench-scale bench-serve bench-softmax bench-solver bench-storage bench-study check-annif check-dist check-hosts demo dist docs plots clean
+.PHONY: help setup browser test test-lowest fuzz lint format bench bench-baselines bench-dense bench-distributed bench-fit bench-growing bench-index bench-latency bench-linear bench-mlp bench-models bench-multilabel bench-names bench-read bench-scale bench-serve bench-softmax bench-solver bench-storage bench-study check-annif check-dist check-hosts demo dist docs plots clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -67,7 +67,7 @@ bench-linear: setup $(PEERS_STAMP)  ## train against peers from PyPI; saves benc
 bench-multilabel: setup $(PEERS_STAMP)  ## several labels against peers; resumes; saves benchmarks/records/multilabel.json
 	$(BIN)/python benchmarks/bench_multilabel.py --data $(DATA) $(ARGS)
 
-bench-names: setup  ## texts of labels, with and without rows; saves benchmarks/records/names.json
+bench-names: setup $(PEERS_STAMP)  ## texts of labels, with and without rows; saves benchmarks/records/names.json
 	$(BIN)/python benchmarks/bench_names.py --data $(DATA) $(ARGS)
 
 $(PEERS_STAMP): benchmarks/peers/requirements.txt benchmarks/peers/install.py constraints.txt
@@ -98,6 +98,9 @@ bench-storage: setup  ## accuracy of weights in fewer bits on the data sets in $
 
 bench-read: setup  ## reading LIBSVM files against scikit-learn; saves benchmarks/records/read.json
 	$(BIN)/python benchmarks/bench_read.py --data $(DATA)
+
+bench-fit: setup  ## locole fit on raw texts, part by part; saves benchmarks/records/end_to_end.json
+	$(BIN)/python benchmarks/bench_end_to_end.py --data $(DATA) $(ARGS)
 
 bench-latency: setup  ## one row at a time at 10^4 and 10^5 labels; saves benchmarks/records/latency.json
 	$(ONE_THREAD) $(BIN)/python benchmarks/bench_scale.py latency $(ARGS)

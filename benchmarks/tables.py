@@ -217,6 +217,41 @@ def _linear_row(r: dict[str, Any], width: int) -> list[str]:
     ]
 
 
+def searched(record: dict[str, Any]) -> str:
+    """Systems with settings chosen on validation rows, a block of rows for each data set."""
+    head = ["system", "setting", "tried", "search CPU s", "@1", "@5", "training CPU s", "model MB"]
+
+    def row(r: dict[str, Any]) -> list[str]:
+        if r["status"] != "done":
+            return _failed(r, len(head))
+        tried = r["search"]["tried"]
+        return [
+            r["label"],
+            ", ".join(f"`{name}={value!r}`" for name, value in r["options"].items()) or "as above",
+            f"{sum(one['status'] == 'done' for one in tried)} of {len(tried)}",
+            f"{r['search']['cpu_s']:.1f}",
+            _percent(r["accuracy_1"]),
+            _percent(r["accuracy_5"]),
+            f"{r['train_cpu_s']:.1f}",
+            f"{r['model_bytes'] / 1e6:.1f}",
+        ]
+
+    return markdown(head, _by_set(record["runs"], head, row))
+
+
+def end_to_end(record: dict[str, Any]) -> str:
+    """Parts of a fit from a file to a saved model, a block of rows for each file."""
+    head = ["part", "seconds", "CPU s", "peak GB"]
+    rows = []
+    for r in record["runs"]:
+        columns = f", {r['features']:,} features" if "features" in r else ""
+        rows.append([f"**{r['set']}/{r['file']}{columns}**"] + [""] * (len(head) - 1))
+        for part, found in r["parts"].items():
+            figures = [f"{found[name]:.1f}" for name in ("seconds", "cpu_s")]
+            rows.append([part, *figures, f"{found['peak_bytes'] / 1e9:.2f}"])
+    return markdown(head, rows)
+
+
 def multilabel(record: dict[str, Any]) -> str:
     """Several labels: ours and the peers' systems, a block of rows for each data set."""
     names = ["P@1", "P@3", "P@5", "R@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5"]
@@ -738,6 +773,8 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "shrinking": ("shrinking.json", shrinking),
     "storage": ("storage.json", storage),
     "linear": ("linear.json", linear),
+    "searched": ("searched.json", searched),
+    "end_to_end": ("end_to_end.json", end_to_end),
     "multilabel": ("multilabel.json", multilabel),
     "multilabel_study": ("multilabel_study.json", multilabel_study),
     "baselines": ("baselines.json", baselines),
