@@ -19,10 +19,12 @@ from typing import Any
 import machine
 import numpy as np
 import scipy.sparse as sp
+import search
 from sklearn.datasets import load_svmlight_file
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "records" / "linear.json"
+SEARCH_RECORD = HERE / "records" / "searched.json"
 PEERS = HERE.parent / ".venv-peers"
 THREADS = 2
 LIMIT_S = 1800
@@ -40,6 +42,7 @@ class System:
     setting: str = ""
     package: str | None = None
     seeded: bool = False  # whether --seeds applies to it
+    options: str = "{}"  # JSON of parameters in place of those of its setting
 
     @property
     def python(self) -> str:
@@ -184,7 +187,7 @@ def _run_child(system: System, data: Path, limit_s: float, seed: int) -> dict[st
         command = [system.python, str(HERE / "peers" / system.script)]
         command += [str(data), str(folder), str(output)]
         command += ["--threads", str(THREADS), "--setting", system.setting]
-        command += ["--seed", str(seed)]
+        command += ["--seed", str(seed), "--options", system.options]
         with (Path(scratch) / "log").open("w+") as log:
             child = subprocess.Popen(
                 command, stdout=log, stderr=log, env=_environment(), start_new_session=True
@@ -315,8 +318,11 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=DEFAULT_SETS, metavar="SET",
                         help=f"of {', '.join(SETS)} (default: {', '.join(DEFAULT_SETS)})")  # fmt: skip
-    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS),
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS,
                         metavar="SYSTEM", help=f"of {', '.join(SYSTEMS)} (default: all)")  # fmt: skip
+    parser.add_argument("--search", action="store_true",
+                        help="first choose the settings of every system on a fifth of the training "
+                             f"rows, in the time of a run (saves {SEARCH_RECORD.name})")  # fmt: skip
     parser.add_argument("--limit", nargs="+", default=[], metavar="[SYSTEM=]SECONDS",
                         help="time that every run may take, or the runs of one system "
                              f"(default: {LIMIT_S}); of two, the later one holds")  # fmt: skip
@@ -328,6 +334,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--output", type=Path, help=f"record (default: records/{RECORD.name})")
     args = parser.parse_args()
+    args.systems = args.systems or list(search.SETTINGS if args.search else SYSTEMS)
+    if args.search and (args.seeds != 1 or not set(args.systems) <= set(search.SETTINGS)):
+        parser.error(f"--search is for one seed, and of systems for {', '.join(search.SETTINGS)}")
     try:
         args.limit = limits(args.limit)
     except ValueError as error:
@@ -352,22 +361,30 @@ def limits(words: list[str]) -> dict[str, float]:
 
 def main() -> None:
     args = arguments()
-    output = args.output or (None if args.rows else RECORD)
+    output = args.output or (None if args.rows else SEARCH_RECORD if args.search else RECORD)
     keep_to_two_cores()
     here = machine.describe()
     record = merged(output, here) if output else {"runs": []}
     show_head()
     with tempfile.TemporaryDirectory(prefix="locole-data-") as cache:
         for name in args.sets:
-            folder = Path(cache) / name
+            folder, some = Path(cache) / name, Path(cache) / f"{name}-search"
             try:
-                convert(SETS[name](name, args.data), folder, limit=args.rows)
+                rows = SETS[name](name, args.data)
+                convert(rows, folder, limit=args.rows)
+                if args.search:
+                    convert(search.divided(rows), some, limit=args.rows)
             except MissingDataError as error:
                 print(f"{name:13}missing: {error}", flush=True)
                 continue
             for key in args.systems:
                 system = SYSTEMS[key]
-                found = run_seeds(system, folder, limit_s=args.limit[key], seeds=args.seeds)
+                limit = args.limit[key]
+                if args.search:
+                    settings, places = search.SETTINGS[key], (some, folder)
+                    found = search.searched(system, settings, run, places, limit_s=limit)
+                else:
+                    found = run_seeds(system, folder, limit_s=limit, seeds=args.seeds)
                 found = {"set": name, "system": key, "label": system.label, **found}
                 show(found)
                 put(record, found, SYSTEMS)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from locole import LocoleClassifier
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -138,7 +140,99 @@ def test_tables_show_the_deviation(tables):
     )
 
 
+# --- search ---
+
+
+@pytest.fixture(scope="module")
+def search(bench):
+    return bench.search
+
+
+def test_the_rows_of_a_search_are_the_training_rows_once_each(bench, search):
+    X = sp.csr_matrix(np.arange(50.0, dtype=np.float32)[:, None] + 1)
+    texts = [str(i) for i in range(50)]
+    rows = bench.Rows(X, np.arange(50), X[:3], np.arange(3), texts, texts[:3])
+    found, again = search.divided(rows), search.divided(rows)
+    assert (found.X_train.shape, found.X_test.shape) == ((40, 1), (10, 1))
+    assert sorted([*found.y_train, *found.y_test]) == list(range(50))
+    assert found.X_test.data.tolist() == [i + 1 for i in found.y_test]
+    assert found.text_train == [str(i) for i in found.y_train]
+    assert again.y_test.tolist() == found.y_test.tolist()
+
+
+def scripted(bench, search, monkeypatch, accuracies, *, seconds=1.0, settings=3, limit_s=100):
+    """Search with runs that end like this, each after so many seconds; return it and what was run."""
+    clock = [0.0]
+    monkeypatch.setattr(search.time, "perf_counter", lambda: clock[0])
+    calls = []
+
+    def run(system, folder, *, limit_s):
+        calls.append((system.options, folder, limit_s))
+        clock[0] += seconds
+        accuracy = accuracies[len(calls) - 1]
+        if accuracy is None:
+            return {"status": "timeout: not done"}
+        return {**DONE, "accuracy_1": accuracy, "predict_cpu_s": 0.5}
+
+    tried = [{"C": i} for i in range(1, settings + 1)]
+    found = search.searched(bench.SYSTEMS["omikuji"], tried, run, ("some", "all"), limit_s=limit_s)
+    return found, calls
+
+
+def test_the_best_setting_is_fitted_to_all_rows(bench, search, monkeypatch):
+    found, calls = scripted(bench, search, monkeypatch, [0.5, None, 0.7, 0.7, 0.9])
+    assert [options for options, *_ in calls] == ["{}", *(f'{{"C": {i}}}' for i in (1, 2, 3, 2))]
+    assert [folder for _, folder, _ in calls] == ["some"] * 4 + ["all"]
+    assert [left for *_, left in calls] == [100, 99, 98, 97, 100]
+    assert (found["options"], found["accuracy_1"]) == ({"C": 2}, 0.9)
+    assert found["search"]["cpu_s"] == 3 * 2.5 + 1
+    assert [one["status"] for one in found["search"]["tried"]] == [
+        "done", "timeout: not done", "done", "done",
+    ]  # fmt: skip
+
+
+def test_a_search_ends_when_its_time_is_up(bench, search, monkeypatch):
+    found, calls = scripted(bench, search, monkeypatch, [0.5, 0.4, 0.6], seconds=60)
+    assert len(calls) == 3
+    assert found["options"] == {}
+    statuses = [one["status"] for one in found["search"]["tried"]]
+    assert statuses == ["done", "done", *["left out: no time"] * 2]
+
+
+def test_a_search_without_a_result_says_why(bench, search, monkeypatch):
+    found, _ = scripted(bench, search, monkeypatch, [None], seconds=200, settings=1)
+    assert found["status"] == "timeout: not done"
+    assert len(found["search"]["tried"]) == 2
+
+
+def test_every_peer_is_searched_as_we_are(bench, search):
+    assert set(search.SETTINGS) <= set(bench.SYSTEMS)
+    peers = {key for key, system in bench.SYSTEMS.items() if system.package}
+    assert {*peers, "locole", "output_code"} == set(search.SETTINGS)
+    assert all(3 <= len(settings) <= 5 for settings in search.SETTINGS.values())
+
+
+def test_our_settings_are_parameters(search):
+    for options in search.SETTINGS["locole"]:
+        LocoleClassifier(**options).check_parameters()
+
+
+def test_the_table_of_a_search(tables):
+    tried = [{"status": "done"}, {"status": "left out: no time"}]
+    run = {"set": "s", "label": "x", "status": "done", "options": {"C": 2}, "model_bytes": 1e6}
+    run |= {"accuracy_1": 0.5, "accuracy_5": 0.75, "train_cpu_s": 2.0}
+    run["search"] = {"tried": tried, "cpu_s": 7.5}
+    shown = tables.searched({"runs": [run, {**run, "status": "failed: why"}]})
+    assert "| x | `C=2` | 1 of 2 | 7.5 | 50.0% | 75.0% | 2.0 | 1.0 |" in shown
+    assert "| x: failed: why |" in shown
+
+
 # --- from end to end ---
+
+
+def test_options_reach_the_system(bench, search, data):
+    system = search.with_options(bench.SYSTEMS["output_code"], {"alpha": 1e9})
+    assert bench.run(system, data, limit_s=300)["accuracy_1"] < 1
 
 
 def test_output_code_from_end_to_end(bench, data):

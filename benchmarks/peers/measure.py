@@ -63,11 +63,20 @@ class System:
     #: what differs from the package's defaults, and what is timed besides learning
     notes = ""
 
-    def __init__(self, folder: Path, threads: int, setting: str, seed: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        threads: int,
+        setting: str,
+        seed: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> None:
         self.folder = folder
         self.threads = threads
         self.setting = setting
         self.seed = seed
+        #: parameters in place of those of the setting
+        self.options = options or {}
 
     def prepare(self, data: Data) -> None:
         """Write files, warm up."""
@@ -222,9 +231,10 @@ def main(make: type[System]) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--setting", default="", help="which of the system's settings")
     parser.add_argument("--seed", type=int, default=0, help="for systems that draw random numbers")
+    parser.add_argument("--options", type=json.loads, help="parameters as JSON")
     args = parser.parse_args()
     try:
-        system = make(args.folder, args.threads, args.setting, args.seed)
+        system = make(args.folder, args.threads, args.setting, args.seed, args.options)
     except ImportError as error:
         record: dict[str, Any] = {"status": f"not installed: {error}"}
     else:

@@ -28,7 +28,7 @@ class FastText(System):
     def prepare(self, data: Data) -> None:
         """Lower case, punctuation apart, as in the tutorial; without a text the features as words."""
         has_text = data.train.text is not None
-        self.options = TUTORIAL if has_text else TUTORIAL | {"wordNgrams": 1}
+        self.options = TUTORIAL | ({} if has_text else {"wordNgrams": 1}) | self.options
         source = "raw text" if has_text else "features as words, no word pairs"
         self.notes = f"settings of its tutorial; {source}; training reads a text file"
         lines = zip(data.train.y.tolist(), self._words(data.train), strict=True)

@@ -27,7 +27,7 @@ class LibMultiLabel(System):
         """Defaults of its command line."""
         Y = data.train.Y.astype(np.float64)
         X = data.train.X.astype(np.float64)
-        options = "-s 1 -e 0.1 -q"
+        options = f"-s 1 -e 0.1 -c {self.options.get('C', 1)} -q"
         if self.setting == "tree":
             self.model = self.linear.train_tree(Y, X, options, verbose=False)
         else:

@@ -30,7 +30,7 @@ class Locole(System):
         common = {"n_jobs": self.threads, "random_state": self.seed}
         self.notes = f"JIT warmed up by a fit on {self.warm_up_rows} rows"
         if self.setting == "defaults":
-            self.model = LocoleClassifier(**common)
+            self.model = LocoleClassifier(**common, **self.options)
         elif self.setting in ("elastic_net", "softmax"):
             self.model = LocoleClassifier(regressor=self.setting, **common)
         elif self.setting not in settings:

@@ -17,7 +17,7 @@ class NapkinXC(System):
         super().__init__(*args)
         from napkinxc.models import PLT
 
-        self.model = PLT(str(self.folder / "model"), seed=1, threads=self.threads)
+        self.model = PLT(str(self.folder / "model"), seed=1, threads=self.threads, **self.options)
 
     def prepare(self, data: Data) -> None:
         """Labels as a list."""

@@ -36,6 +36,8 @@ class Omikuji(System):
         chosen = self.Model.default_hyper_param()
         if self.setting == "bonsai":
             chosen.cluster_balanced, chosen.cluster_k, chosen.max_depth = False, 100, 3
+        for name, value in self.options.items():
+            setattr(chosen, name, value)
         self.model = self.Model.train_on_data(path, chosen, self.threads)
 
     def ready(self, data: Data) -> None:

@@ -28,7 +28,9 @@ class OutputCode(System):
 
         self.make = OutputCodeClassifier
         self.neighbours = NearestNeighbors(n_neighbors=K, algorithm="brute")
-        self.bit = SGDClassifier(loss="hinge", alpha=ALPHA, random_state=self.seed)
+        self.bit = SGDClassifier(
+            loss="hinge", random_state=self.seed, **{"alpha": ALPHA, **self.options}
+        )
 
     def train(self, data: Data) -> None:
         """Fit all bits; the code's size is given for each label, half a bit more against rounding."""

@@ -29,7 +29,9 @@ class Pecos(System):
         """Default parameters."""
         features = self.Factory.create(self.Y, data.train.X, threads=self.threads)
         clusters = self.Indexer.gen(features, threads=self.threads)
-        self.model = self.Model.train(data.train.X, self.Y, C=clusters, threads=self.threads)
+        self.model = self.Model.train(
+            data.train.X, self.Y, C=clusters, threads=self.threads, **self.options
+        )
 
     def ready(self, data: Data) -> None:
         """Save the model and load it for prediction only."""

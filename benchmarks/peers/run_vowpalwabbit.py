@@ -10,7 +10,7 @@ from measure import Data, K, System, folder_bytes, main
 # As in demo/plt of its repository; the table of weights has 2^bits × 16 bytes. The demo takes 30 bits
 # for more than 10,000 labels, which is 17 GB.
 LOSS = "--loss_function logistic"
-DEMO = "--kary_tree 16 --passes 5 -l 0.5 --holdout_off"
+DEMO = {"kary_tree": 16, "passes": 5, "learning_rate": 0.5}
 BITS, BITS_FEW_LABELS, FEW_LABELS = 28, 25, 256
 
 
@@ -39,7 +39,9 @@ class VowpalWabbit(System):
         """Five passes; the first one writes VW's binary cache for the others."""
         bits = BITS_FEW_LABELS if data.n_classes <= FEW_LABELS else BITS
         files = f"-d {self.folder / 'train.vw'} --cache_file {self.folder / 'cache'} -f {self.path}"
-        options = f"--plt {data.n_classes} {LOSS} {DEMO} -b {bits} --random_seed 0 --quiet"
+        chosen = " ".join(f"--{name} {value}" for name, value in (DEMO | self.options).items())
+        options = f"--plt {data.n_classes} {LOSS} {chosen} --holdout_off -b {bits}"
+        options += " --random_seed 0 --quiet"
         self.Workspace(f"{options} {files}").finish()
 
     def ready(self, data: Data) -> None:
