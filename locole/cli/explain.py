@@ -76,7 +76,7 @@ def _label(model: Any, text: str | None) -> Any:
     kind = model.classes_.dtype.kind
     try:
         return text if kind in "OU" else model.classes_.dtype.type(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise LocoleError(
             f"labels of the model are numbers, and {text!r} is not a number."
         ) from None

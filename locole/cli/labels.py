@@ -119,7 +119,7 @@ def _typed(model: Any, label: str) -> Any:
         return label
     try:
         return kind.type(label)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise LocoleError(f"{label!r} is no number, and the labels of the model are.") from None
 
 

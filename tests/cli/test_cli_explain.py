@@ -49,6 +49,7 @@ def test_a_note_on_the_first_index_may_be_anything(run, folder):
         (["rows", "1:x"], "INDEX:VALUE"),
         (["rows", "100000:1"], "features 1 to"),
         (["rows", "1:1", "--label", "x"], "labels of the model are numbers"),
+        (["rows", "1:1", "--label", "9" * 30], "labels of the model are numbers"),
         (["plain", "cat1"], "scores of Parabel are not sums over features"),
     ],
 )

@@ -122,6 +122,7 @@ def test_labels_are_listed_and_changed(folder, run):
     assert "cat" in load("texts").classes_
     assert run("labels", "numbers", "--retire", "90", "-o", "fewer").code == 0
     np.testing.assert_array_equal(load("fewer").classes_, np.arange(0, 90, 10))
+    assert "is no number, and the labels" in run("labels", "numbers", "--retire", "9" * 30).err
 
 
 @pytest.mark.parametrize(
