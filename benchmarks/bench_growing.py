@@ -136,20 +136,23 @@ def stream(seed: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--sets", nargs="*", default=["cve_product"])
-    parser.add_argument("--seeds", type=int, nargs="*", default=[0])
+    parser.add_argument("--sets", nargs="*", default=["cve_product"], help="none: keep the record")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--record", type=Path, default=RECORD)
     parser.add_argument("--no-stream", action="store_true")
     asked = parser.parse_args()
-    record: dict[str, Any] = {"machine": machine.describe(), "growth": []}
+    record = json.loads(asked.record.read_text()) if asked.record.exists() else {}
+    record |= {"machine": machine.describe()}
+    if not asked.no_stream:  # first, so that the largest memory is its own
+        record["stream"] = stream(0)
+        print(json.dumps(record["stream"]), flush=True)
+    if asked.sets:
+        record["growth"] = []
     for name in asked.sets:
         data = read(name, asked.data)
         for seed in asked.seeds:
             record["growth"].append(growth(name, data, seed))
             print(json.dumps(record["growth"][-1]), flush=True)
-    if not asked.no_stream:
-        record["stream"] = stream(0)
-        print(json.dumps(record["stream"]), flush=True)
     asked.record.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
