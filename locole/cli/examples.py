@@ -119,9 +119,13 @@ def _read_libsvm(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
 
 
 def _dense_names(reading: Reading) -> dict[str, Any]:
-    """Names of the dense rows and of their labels."""
+    """Names of the dense rows and of their labels, and what separates these."""
     label = reading.label
-    return {"dense": reading.dense, "label": None if label is None else str(label)}
+    return {
+        "dense": reading.dense,
+        "label": None if label is None else str(label),
+        "label_separator": reading.label_separator,
+    }
 
 
 def _one_or_several(Y: csr_matrix) -> Any:
@@ -197,13 +201,17 @@ def batches(
             "the model has one label for each row: leave out --label-separator, or fit it with one."
         )
     rows: Iterator[Batch]
-    if labelled and has_several and kind in NUMBERS:
+    if labelled and has_several and kind in NUMBERS and kind != "dense":
         rows = _slices(_several_labels(path, kind, model, reading, notes), batch_rows)
     elif kind == "libsvm":
         rows = _libsvm(path, model, reading, batch_rows, labelled, notes)
     elif kind == "dense":
-        found = iter_dense(path, batch_rows=batch_rows, labelled=labelled, **_dense_names(reading))
+        completed = reading.completed(notes, kind, labelled=labelled)
+        names = _dense_names(completed)
+        found = iter_dense(path, batch_rows=batch_rows, labelled=labelled, **names)
         rows = (Batch(*part) for part in found)
+        if labelled:
+            rows = (_checked_sets(batch, path, has_several) for batch in rows)
     elif kind in NUMBERS:
         parts = iter_examples(
             path,

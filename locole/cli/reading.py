@@ -39,7 +39,7 @@ _FORMATS = {
     "zero_based": ("--zero-based or --one-based", ("libsvm",)),
     "labels": ("--labels", ("libsvm",)),
     "dense": ("--dense", ("dense",)),
-    "label_separator": ("--label-separator", (*_TABLES, "libsvm")),
+    "label_separator": ("--label-separator", (*_TABLES, "libsvm", "dense")),
 }
 # Files that hold dense rows: always, or if their name is said.
 _DENSE, _MAYBE_DENSE = (".npy",), (".npz", ".parquet")

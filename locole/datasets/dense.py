@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.datasets.base import label_array
+from locole.datasets.delimited import split_labels
 from locole.datasets.growing import require_room
 from locole.datasets.npz import DAMAGE, brief, checked_labels, labels_path
 from locole.datasets.parquet import arrow_errors, import_pyarrow
@@ -29,7 +30,8 @@ def load_dense(
     dense: str | None = None,
     label: str | None = None,
     labelled: bool = True,
-) -> tuple[NDArray, NDArray | None]:
+    label_separator: str | None = None,
+) -> tuple[NDArray, Any]:
     """Read dense rows and their labels.
 
     Parameters
@@ -44,13 +46,15 @@ def load_dense(
         file, ``"embedding"`` and ``"label"`` in a Parquet file.
     labelled : bool
         Whether to read labels.
+    label_separator : str, optional
+        What stands between the labels of a row, which are texts.
 
     Returns
     -------
     X : array of shape (rows, numbers)
         float32, or as the .npy file has it.
     y : array of shape (rows,) or None
-        int64, or texts as objects.
+        int64, or texts as objects. A list of tuples if there is a separator.
 
     Examples
     --------
@@ -63,16 +67,8 @@ def load_dense(
     ((2, 2), array(['cat', 'dog'], dtype=object))
     >>> folder.cleanup()
     """
-    if path == "-":
-        raise LocoleError("dense rows cannot be read from standard input: give a file.")
-    kind = suffix_of(path)
-    if kind == ".npy":
-        return _load_npy(path, labelled)
-    if kind == ".npz":
-        return _load_npz(path, dense or "X", (label or "y") if labelled else None)
-    if kind == ".parquet":
-        return _load_parquet(path, dense, label, labelled)
-    raise LocoleError(f"{shown(path)}: dense rows are read from .npy, .npz and .parquet files.")
+    X, y = _load(path, dense, label, labelled)
+    return X, _sets(y, label_separator)
 
 
 def iter_dense(
@@ -82,7 +78,8 @@ def iter_dense(
     dense: str | None = None,
     label: str | None = None,
     labelled: bool = True,
-) -> Iterator[tuple[NDArray[np.float32], NDArray | None]]:
+    label_separator: str | None = None,
+) -> Iterator[tuple[NDArray[np.float32], Any]]:
     """Read dense rows in batches, whatever their number.
 
     Parameters
@@ -95,12 +92,14 @@ def iter_dense(
         Names of the array or column of rows and of labels, as for `load_dense`.
     labelled : bool
         Whether to read labels.
+    label_separator : str, optional
+        What stands between the labels of a row, as for `load_dense`.
 
     Yields
     ------
     X : array of shape (batch_rows, numbers) of float32
         Rows of a batch.
-    y : array of shape (batch_rows,) or None
+    y : array of shape (batch_rows,), list of tuples, or None
         Their labels.
 
     Examples
@@ -116,12 +115,37 @@ def iter_dense(
     if batch_rows < 1:
         raise LocoleError(f"batch_rows must be at least 1, not {batch_rows}.")
     if suffix_of(path) == ".parquet":
-        yield from _parquet_batches(path, dense, label, labelled, batch_rows)
+        parts = _parquet_batches(path, dense, label, labelled, batch_rows)
+        yield from ((X, _sets(y, label_separator)) for X, y in parts)
         return
-    X, y = load_dense(path, dense=dense, label=label, labelled=labelled)
+    X, y = load_dense(
+        path, dense=dense, label=label, labelled=labelled, label_separator=label_separator
+    )
     for start in range(0, len(X), batch_rows):
         rows = slice(start, start + batch_rows)
         yield np.asarray(X[rows], dtype=np.float32), None if y is None else y[rows]
+
+
+def _load(
+    path: PathLike, dense: str | None, label: str | None, labelled: bool
+) -> tuple[NDArray, NDArray | None]:
+    if path == "-":
+        raise LocoleError("dense rows cannot be read from standard input: give a file.")
+    kind = suffix_of(path)
+    if kind == ".npy":
+        return _load_npy(path, labelled)
+    if kind == ".npz":
+        return _load_npz(path, dense or "X", (label or "y") if labelled else None)
+    if kind == ".parquet":
+        return _load_parquet(path, dense, label, labelled)
+    raise LocoleError(f"{shown(path)}: dense rows are read from .npy, .npz and .parquet files.")
+
+
+def _sets(y: NDArray | None, separator: str | None) -> Any:
+    """Labels of each row, if something separates them."""
+    if y is None or separator is None:
+        return y
+    return [split_labels(str(label), separator) for label in y]
 
 
 # NumPy ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from locole import LocoleClassifier, dense_rows
+from locole import LocoleClassifier, dense_rows, load
 from locole.cli import main
 from locole.datasets import iter_dense, load_dense
 from locole.dense_rows import DenseRows, PairedRows, dense_view, room_for, sparse_view
@@ -169,6 +169,33 @@ def test_command_line(tmp_path, monkeypatch, capfd, kind):
     assert len(capfd.readouterr().out.splitlines()) == 600
     assert main(["fit", f"rows.{kind}", "-o", "n", *names, "--encoder", "json:dumps"]) == 2
     assert "--encoder is for texts" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "parquet"])
+def test_several_labels(tmp_path, monkeypatch, capfd, kind):
+    """Joined by a character, which the model remembers."""
+    monkeypatch.chdir(tmp_path)
+    joined = np.array([f"name {y}| even" if y % 2 == 0 else f"name {y}" for y in Y])
+    path = write(tmp_path, kind, y=joined)
+    sets = [("name 0", "even"), ("name 1",)]
+    assert load_dense(path, label_separator="|")[1][:2] == sets
+    assert next(iter_dense(path, batch_rows=2, label_separator="|"))[1] == sets
+    dense = {"npy": [], "npz": ["--dense", "X"], "parquet": ["--dense", "embedding"]}[kind]
+    separator = ["--label-separator", "|"]
+    assert main(["fit", path.name, "-o", "m", *dense, *separator]) == 0
+    assert load("m").multilabel_ == "lists"
+    capfd.readouterr()
+    assert main(["evaluate", "m", path.name, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["R@5"] > 0.9
+    assert main(["predict", "m", path.name, "-k", "2"]) == 0
+    assert main(["update", "m", path.name, "-o", "more"]) == 0
+    assert main(["fit", path.name, "-o", "plain", *dense]) == 0
+    capfd.readouterr()
+    assert main(["evaluate", "plain", path.name, *separator]) == 2
+    assert "the model has one label for each row" in capfd.readouterr().err
+    LocoleClassifier().fit(X, load_dense(path, label_separator="|")[1]).save("python")
+    assert main(["evaluate", "python", path.name, *dense]) == 2
+    assert "say by --label-separator" in capfd.readouterr().err
 
 
 # --- views of rows ---
