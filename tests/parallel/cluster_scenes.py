@@ -202,6 +202,13 @@ def three_nodes() -> dict[str, object]:
             report["ppd_sparse"] = (here.coef_.T != there.coef_.T).nnz == 0 and bool(
                 (here.gaps_ == there.gaps_).all()
             )
+            sets = [[label, (label + row) % 40] for row, label in enumerate(y)]
+            several = [
+                LocoleClassifier("kerdock", regressor="elastic_net", engine=e).fit(X, sets)
+                for e in ("threads", engine)
+            ]
+            here, there = (model.regressor_.coef_.T.tobytes() for model in several)
+            report["several_labels"] = here == there
             try:
                 in_order(engine, refuse, [7], shared=None)
             except LocoleError as error:

@@ -25,6 +25,7 @@ def test_three_nodes_give_the_bits_of_one_machine(report):
     assert report["through_files"]
     assert report["files"] > 3
     assert report["ppd_sparse"]
+    assert report["several_labels"]
     # An error of the function is the error, as if it had run here.
     assert report["refused"] == "task 7 is not to be done: leave it out."
     # Who stops reading ends the tasks, also in a connection that stays.
