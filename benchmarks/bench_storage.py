@@ -28,7 +28,7 @@ def load(folder: Path) -> tuple[Any, np.ndarray, Any, np.ndarray]:
 def measure(name: str, data: tuple[Any, ...]) -> list[dict[str, Any]]:
     X, y, X_test, y_test = data
     rows = []
-    for storage in ("float32", "float16", "int8"):
+    for storage in ("float32", "float16", "int8", "int4"):
         model = LocoleClassifier(regressor=ElasticNetRegressor(storage=storage), n_jobs=2).fit(X, y)
         labels, _ = model.predict_topk(X_test, k=5)
         regressor = model.regressor_

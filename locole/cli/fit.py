@@ -74,7 +74,7 @@ def fit(
     l2: Annotated[float | None, typer.Option(help="Penalty; by default it is chosen.")] = None,
     passes: Annotated[int | None, typer.Option(help="Passes over the data, at most.")] = None,
     storage: Annotated[
-        str | None, typer.Option(help="Weights as float32, float16 or int8.")
+        str | None, typer.Option(help="Weights as float32, float16, int8 or int4.")
     ] = None,
     analyzer: Annotated[
         str, typer.Option(help="What of texts is counted: word, char, both or auto.")

@@ -28,10 +28,10 @@ _AHEAD = 4
 def add_dense_product(X, rows, weights, scales, width, first, last, out):
     """``out[i] += Σ_f x_f · weights[f]`` for row ``rows[i]`` of X, SIMD across outputs.
 
-    X : Csr; weights : (features · width,) of float32, or of half precision as uint16, or of int8 to be
-    multiplied by ``scales`` (features,), which is empty otherwise; out : (len(rows) · width,), width a
-    multiple of WIDTH. Only outputs ``first … last−1`` (multiples of WIDTH) are touched, so threads may
-    share the outputs among them.
+    X : Csr; weights : (features · width,) of float32, or of half precision as uint16, or of int8 or
+    pairs of four bits as uint8, to be multiplied by ``scales`` (features,), which is empty otherwise;
+    out : (len(rows) · width,), width a multiple of WIDTH. Only outputs ``first … last−1`` (multiples of
+    WIDTH) are touched, so threads may share the outputs among them.
     """
     indptr, indices, data = X
     whole = first + (last - first) // _GROUP * _GROUP

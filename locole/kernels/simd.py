@@ -65,14 +65,14 @@ def _pointer(context, builder, array_type, array, index, vector_type):
     """Address of element ``index`` of a contiguous array, as a pointer to a vector."""
     made = cgutils.create_struct_proxy(array_type)(context, builder, value=array)
     if config.BOUNDSCHECK and isinstance(vector_type, ir.VectorType):
-        _check_bounds(context, builder, made.nitems, index)
+        _check_bounds(context, builder, made.nitems, index, vector_type.count)
     address = builder.gep(made.data, [index])
     return builder.bitcast(address, vector_type.as_pointer())
 
 
-def _check_bounds(context, builder, size, index):
+def _check_bounds(context, builder, size, index, count):
     """Raise IndexError for a vector outside its array, where numba checks indices, too."""
-    last = builder.add(index, ir.Constant(index.type, WIDTH))
+    last = builder.add(index, ir.Constant(index.type, count))
     below = builder.icmp_signed("<", index, ir.Constant(index.type, 0))
     beyond = builder.icmp_signed(">", last, size)
     with builder.if_then(builder.or_(below, beyond), likely=False):
@@ -83,13 +83,18 @@ def _check_bounds(context, builder, size, index):
 def load(typingctx, array, index):
     """Read ``array[index : index + WIDTH]``.
 
-    Numbers stored in fewer bits become float32: uint16 holds half-precision numbers, int8 whole ones.
+    Numbers stored in fewer bits become float32: uint16 holds half-precision numbers, int8 whole ones,
+    and uint8 two whole ones from −8 to 7, with 8 added, the first in the low bits. There ``index``
+    counts numbers, not bytes, and is even.
     """
     stored = {types.uint16: ir.HalfType(), types.int8: ir.IntType(8)}.get(array.dtype)
-    vector = Vector(array.dtype if stored is None else types.float32)
+    is_wide = stored is None and array.dtype != types.uint8
+    vector = Vector(array.dtype if is_wide else types.float32)
 
     def codegen(context, builder, signature, args):
         vector_type = context.get_value_type(vector)
+        if array.dtype == types.uint8:
+            return _load_nibbles(context, builder, signature.args[0], *args, vector_type)
         read_type = vector_type if stored is None else ir.VectorType(stored, WIDTH)
         value = builder.load(_pointer(context, builder, signature.args[0], *args, read_type))
         value.align = array.dtype.bitwidth // 8
@@ -99,6 +104,25 @@ def load(typingctx, array, index):
         return convert(value, vector_type)
 
     return vector(array, types.intp), codegen
+
+
+def _load_nibbles(context, builder, array_type, array, index, vector_type):
+    """WIDTH numbers of four bits as float32."""
+    byte, half = ir.IntType(8), WIDTH // 2
+    halves = ir.VectorType(byte, half)
+    place = builder.ashr(index, ir.Constant(index.type, 1))
+    value = builder.load(_pointer(context, builder, array_type, array, place, halves))
+    value.align = 1
+
+    def all_of(number, count):
+        return ir.Constant(ir.VectorType(byte, count), [number] * count)
+
+    low = builder.and_(value, all_of(15, half))
+    high = builder.lshr(value, all_of(4, half))
+    in_turn = [i // 2 + half * (i % 2) for i in range(WIDTH)]
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), in_turn)
+    both = builder.sub(builder.shuffle_vector(low, high, mask), all_of(8, WIDTH))
+    return builder.sitofp(both, vector_type)
 
 
 @intrinsic
@@ -120,11 +144,17 @@ def store(typingctx, array, index, value):
 
 @intrinsic
 def prefetch(typingctx, array, index):
-    """Ask for the cache line of ``array[index]``, which will soon be read and written."""
+    """Ask for the cache line of ``array[index]``, which will soon be read and written.
+
+    The index is that of `load`.
+    """
 
     def codegen(context, builder, signature, args):
         byte, number = ir.IntType(8), ir.IntType(32)
-        pointer = _pointer(context, builder, signature.args[0], *args, byte)
+        place = args[1]
+        if array.dtype == types.uint8:
+            place = builder.ashr(place, ir.Constant(place.type, 1))
+        pointer = _pointer(context, builder, signature.args[0], args[0], place, byte)
         function_type = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
         function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
         # for reading, keep in all levels, data cache

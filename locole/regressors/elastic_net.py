@@ -83,9 +83,10 @@ class ElasticNetRegressor(LinearRegressor):
         quarter of X is not zero, in whatever format; sparse features do better without.
     recipe : {"lshtc1", "dmoz", "odp"}, optional
         The paper's ``l1``, ``l2`` and ``max_passes`` for its three data sets, instead of the above.
-    storage : {"float32", "float16", "int8"}
-        How dense weights are kept after training: half or a quarter of the memory, at the cost in
-        accuracy that docs/regressors.md shows.
+    storage : {"float32", "float16", "int8", "int4"}
+        How dense weights are kept after training: in a half to an eighth of the memory, at the cost
+        in accuracy that docs/research/elastic_net.md shows. Weights in four bits take a byte each once
+        more rows are learnt.
     random_state : int
         Seed of the order in which samples are visited.
     n_jobs : int, optional
@@ -200,6 +201,7 @@ class ElasticNetRegressor(LinearRegressor):
                 problem, settings, engine=engine, checkpoints=self._checkpoints(problem, settings)
             )
         self._set_weights(W, problem.targets.shape[1], constant=constant)
+        self.compact()
         self.history_ = history
         self.curvature_ = np.zeros(problem.X.shape[1])
         self._count(problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.linalg
@@ -103,7 +103,7 @@ class KernelRegressor(TargetRegressor):
         "gamma": POSITIVE,
         "l2": [*POSITIVE, *one_of("auto")],
         "n_centres": [*COUNT, *one_of("auto")],
-        "storage": one_of(*get_args(Storage)),
+        "storage": one_of("float32", "float16", "int8"),
         "random_state": SEED,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,

@@ -15,7 +15,7 @@ from locole.kernels.csr import Csr
 from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.kernels.simd import WIDTH, padded_width
 from locole.regressors.base import TargetRegressor
-from locole.regressors.storage import Storage, Weights, pack, unpack
+from locole.regressors.storage import Storage, Weights, pack, unpack, widened
 from locole.samples import checked_rows
 
 __all__ = ["LinearRegressor"]
@@ -51,7 +51,9 @@ class LinearRegressor(TargetRegressor):
         self._constant, self._has_constant = last, constant
         self._weights, self._scales = W[:n], np.empty(0, dtype=np.float32)
         if self.storage != "float32" and not sp.issparse(W):
-            self._weights, self._scales = pack(W[:n].astype(np.float32), self.storage)
+            if W.shape[1] % 2:  # two numbers of four bits share a byte
+                W, last = np.pad(W, [(0, 0), (0, 1)]), np.pad(last, (0, 1))
+            self._weights, self._scales = pack(W[:n].astype(np.float32), self._learning_storage)
             self._constant = last.astype(np.float32)
         self.n_outputs_ = n_outputs
 
@@ -66,25 +68,47 @@ class LinearRegressor(TargetRegressor):
 
     @property
     def _is_packed(self) -> bool:
-        """Whether weights are dense and stored as the parameters say."""
-        stored = {"float32": np.float32, "float16": np.uint16, "int8": np.int8}[self.storage]
-        return not sp.issparse(self._weights) and self._weights.dtype == stored
+        """Whether weights are dense and stored as the parameters say, or wider to learn more."""
+        kept = {np.float32: "float32", np.uint16: "float16", np.int8: "int8", np.uint8: "int4"}
+        storage = kept.get(self._weights.dtype.type)
+        is_widened = (storage, self.storage) == ("int8", "int4")
+        return not sp.issparse(self._weights) and (storage == self.storage or is_widened)
+
+    @property
+    def _kept(self) -> Weights:
+        return Weights(self._weights, self._scales)
+
+    @property
+    def _learning_storage(self) -> Storage:
+        """Rounded to four bits, what is learnt later would be lost."""
+        return "int8" if self.storage == "int4" else self.storage
+
+    def _widen(self) -> None:
+        """Keep weights of four bits in whole bytes."""
+        if self._weights.dtype == np.uint8:
+            self._weights, self._scales = widened(self._kept)
+
+    def compact(self) -> None:
+        """Keep weights as the parameters say, once nothing is to be learnt soon."""
+        if self.storage == "int4" and self._weights.dtype == np.int8:
+            self._weights, self._scales = pack(unpack(self._kept), self.storage)
 
     def _some_weights(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows of `_all_weights`, of packed weights, without making the others."""
         is_constant = rows == self._weights.shape[0]
         features = rows[~is_constant]
         scales = self._scales[features] if self._scales.size else self._scales
-        found = np.empty((rows.size, self._weights.shape[1]), dtype=np.float32)
+        found = np.empty((rows.size, self._kept.width), dtype=np.float32)
         found[~is_constant] = unpack(Weights(self._weights[features], scales))
         found[is_constant] = self._constant
         return found
 
     def _replace_some(self, rows: NDArray, W: NDArray, dither: np.random.Generator) -> None:
         """Set some rows of packed weights; the others stay as they are stored."""
+        self._widen()
         is_constant = rows == self._weights.shape[0]
         features = rows[~is_constant]
-        new, scales = pack(W[~is_constant].astype(np.float32), self.storage, dither)
+        new, scales = pack(W[~is_constant].astype(np.float32), self._learning_storage, dither)
         self._weights, self._scales = self._weights.copy(), self._scales.copy()
         self._weights[features] = new
         if self._scales.size:
@@ -96,6 +120,7 @@ class LinearRegressor(TargetRegressor):
 
     def grow(self, n_features: int, n_outputs: int) -> None:
         """Add features and outputs with weights of zero."""
+        self._widen()
         W, scales = self._weights, self._scales
         more = n_features - W.shape[0]
         # A direct solution has the width of its outputs, others one of whole vectors.
@@ -138,7 +163,7 @@ class LinearRegressor(TargetRegressor):
 
     def _float_weights(self) -> Any:
         W = self._weights
-        return W if sp.issparse(W) else unpack(Weights(W, self._scales))
+        return W if sp.issparse(W) else unpack(self._kept)
 
     @property
     def intercept_(self) -> NDArray:
@@ -148,15 +173,17 @@ class LinearRegressor(TargetRegressor):
     def _check_learnt(self) -> None:
         W, constant, scales = self._weights, self._constant, self._scales
         stored = (
-            ("float32", "float64") if sp.issparse(W) else ("float32", "float64", "uint16", "int8")
+            ("float32", "float64")
+            if sp.issparse(W)
+            else ("float32", "float64", "uint16", "int8", "uint8")
         )
-        n_scales = W.shape[0] if W.dtype == np.int8 else 0
+        n_scales = W.shape[0] if W.dtype in (np.int8, np.uint8) else 0
         fits = (
             W.dtype in stored
             and W.ndim == 2
             and W.shape[0] == getattr(self, "n_features_in_", None)
-            and 1 <= self.n_outputs_ <= W.shape[1]
-            and constant.shape == W.shape[1:]
+            and 1 <= self.n_outputs_ <= self._kept.width
+            and constant.shape == (self._kept.width,)
             and constant.dtype == (np.float64 if W.dtype == np.float64 else np.float32)
             and scales.dtype == np.float32
             and scales.shape == (n_scales,)
@@ -184,13 +211,13 @@ class LinearRegressor(TargetRegressor):
         return self._points(X) if X.shape[1] == self._weights.shape[0] else self.predict(X)
 
     def _points(self, X: Any) -> NDArray:
-        W = self._weights
-        out = np.empty((X.shape[0], W.shape[1]), dtype=self._constant.dtype)
+        W, width = self._weights, self._kept.width
+        out = np.empty((X.shape[0], width), dtype=self._constant.dtype)
         out[:] = self._constant
         if W.dtype == np.float64:
             out += X @ W
             return out[:, : self.n_outputs_]
-        if W.shape[1] % WIDTH and not sp.issparse(W):
+        if width % WIDTH and not sp.issparse(W):
             out += X @ self._float_weights()  # a direct solution in fewer bits
             return out[:, : self.n_outputs_]
         X = sp.csr_array(X)
@@ -198,7 +225,6 @@ class LinearRegressor(TargetRegressor):
         if sp.issparse(W):
             add_sparse_product(rows, Csr.of(W), out)
         else:
-            numbers, width = W.reshape(-1), W.shape[1]
-            every = np.arange(X.shape[0])
+            numbers, every = W.reshape(-1), np.arange(X.shape[0])
             add_dense_product(rows, every, numbers, self._scales, width, 0, width, out.ravel())
         return out[:, : self.n_outputs_]

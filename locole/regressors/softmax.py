@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,7 +134,7 @@ class SoftmaxRegressor(LinearRegressor):
         "validation_fraction": FRACTION,
         "patience": COUNT,
         "fit_intercept": SWITCH_OR_AUTO,
-        "storage": one_of(*get_args(Storage)),
+        "storage": one_of("float32", "float16", "int8"),
         "random_state": SEED,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,

@@ -48,8 +48,11 @@ _VALIDATION = 2_000
 _LABELS_FOR_FACTORS = 262_144
 # A part of a sum need not be solved as closely as a model of its own.
 _TOL = 5e-3
-# A quarter of the memory, for 0.01 points (docs/research/elastic_net.md).
+# A quarter of the memory, for 0.01 points; with many features, whose rounding errors cancel out, an
+# eighth (docs/research/elastic_net.md). With 300 features four bits lost two points on generated rows.
 _STORAGE: Storage = "int8"
+_STORAGE_OF_MANY: Storage = "int4"
+_MANY_FEATURES = 65_536
 # In an ensemble half the outputs lose a tenth to a third of a point (cve_product, gesetze_de) and take
 # half the time and memory. There is room for twice these labels.
 _OUTPUTS, _LABELS = 256, 16_384
@@ -160,7 +163,10 @@ class Plan(NamedTuple):
             "feature_floor": _FLOOR,
             "others_speak": is_profiled or bool(self.scorers),
         }
-        linear = {"fit_intercept": True if is_tall else "auto"}
+        linear: dict[str, Any] = {"fit_intercept": True if is_tall else "auto"}
+        linear["storage"] = _STORAGE
+        if samples.X.shape[1] >= _MANY_FEATURES:
+            linear["storage"] = _STORAGE_OF_MANY
         regressors = self._regressors(**linear)
         if has_several and self.regressor == "auto" and samples.n_positive <= _KERNEL_ROWS:
             regressors["kernel"] = KernelRegressor(
@@ -332,7 +338,6 @@ class Plan(NamedTuple):
         """Linear regressors of the default model."""
         made = ElasticNetRegressor(
             tol=_TOL,
-            storage=_STORAGE,
             engine=self.engine,
             random_state=self.seed,
             n_jobs=self.n_jobs,

@@ -254,6 +254,14 @@ class VectorScorer(LabelScorer):
         self._measure_recall(samples.X)
         return self
 
+    def learn_rest(self, rest: Samples, every: Samples) -> Self:
+        """Learn the rows that were kept out; what is learnt is kept in as few bits as before."""
+        super().learn_rest(rest, every)
+        for regressor in self.regressors_.values():
+            if isinstance(regressor, LinearRegressor):
+                regressor.compact()
+        return self
+
     def _grown_embedding(self, n_classes: int, regressors: dict[str, TargetRegressor]) -> Embedding:
         """Embedding with room for the labels; regressors get its outputs if it has more."""
         spent = None if self.gone_ is None else self.gone_.spent

@@ -43,6 +43,7 @@ REGRESSORS: dict[str, TargetRegressor] = {
     "ridge": ElasticNetRegressor(l2=1.0, max_passes=4),
     "sparse elastic net": ElasticNetRegressor(l1=0.05, l2=0.5, max_passes=4),
     "elastic net in int8": ElasticNetRegressor(l2=1.0, max_passes=4, storage="int8"),
+    "elastic net in int4": ElasticNetRegressor(l2=1.0, max_passes=4, storage="int4"),
     "elastic net with auto l2": ElasticNetRegressor(max_passes=4),
     "kernel": KernelRegressor(l2=0.5, storage="float16"),
     "kernel with auto l2": KernelRegressor(),

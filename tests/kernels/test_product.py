@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from locole.kernels.csr import Csr
 from locole.kernels.product import NO_SCALES, add_dense_product, add_sparse_product
-from locole.regressors.storage import pack, unpack
+from locole.regressors.storage import pack, unpack, widened
 
 
 def rows(n_rows=23, n_features=40, seed=0):
@@ -68,7 +68,7 @@ def test_sparse():
     np.testing.assert_allclose(out, (X @ W).toarray(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("storage", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("storage", ["float32", "float16", "int8", "int4"])
 @pytest.mark.parametrize("width", [16, 80])
 def test_stored_in_fewer_bits(storage, width):
     X, rng = rows()
@@ -80,7 +80,11 @@ def test_stored_in_fewer_bits(storage, width):
     which = np.arange(len(out))
     add_dense_product(Csr.of(X), which, numbers, stored.scales, width, 0, width, out.ravel())
     np.testing.assert_allclose(out, X @ unpack(stored), rtol=1e-5, atol=1e-5)
-    error = {"float32": 0, "float16": 2**-11 * np.abs(W).max(), "int8": np.abs(W).max() / 250}
+    most = np.abs(W).max()
+    error = {"float32": 0, "float16": 2**-11 * most, "int8": most / 250, "int4": most / 13.9}
     assert np.abs(unpack(stored) - W).max() <= error[storage]
-    bits = {"float32": 4, "float16": 2, "int8": 1}
-    assert stored.numbers.nbytes == bits[storage] * W.size
+    size = {"float32": 4, "float16": 2, "int8": 1, "int4": 0.5}
+    assert stored.numbers.nbytes == size[storage] * W.size
+    assert stored.width == width
+    if storage == "int4":
+        np.testing.assert_array_equal(unpack(widened(stored)), unpack(stored))

@@ -155,7 +155,7 @@ def test_the_dual_objective_is_a_lower_bound():
     assert all(record["examples_per_s"] > 0 for record in model.history_)
 
 
-@pytest.mark.parametrize(("storage", "error"), [("float16", 1e-2), ("int8", 0.1)])
+@pytest.mark.parametrize(("storage", "error"), [("float16", 1e-2), ("int8", 0.1), ("int4", 1.5)])
 @pytest.mark.parametrize("n_features", [400, 20])
 def test_weights_in_fewer_bits(storage, error, n_features):
     part = sp.csr_array(X[:, :n_features])
@@ -170,6 +170,6 @@ def test_weights_in_fewer_bits(storage, error, n_features):
 
 def test_unknown_storage():
     with pytest.raises(
-        LocoleError, match="storage must be 'float16', 'float32' or 'int8', not 'float8'"
+        LocoleError, match="storage must be 'float16', 'float32', 'int4' or 'int8', not 'float8'"
     ):
         ElasticNetRegressor(storage="float8").fit(X, Y)

@@ -147,7 +147,7 @@ def test_many_small_batches_teach_nearly_what_one_fit_does():
     assert stream.score(data.X_test, data.y_test) > expected - 0.05
 
 
-@pytest.mark.parametrize("storage", ["float16", "int8"])
+@pytest.mark.parametrize("storage", ["float16", "int8", "int4"])
 def test_weights_in_fewer_bits_learn_on(storage):
     small = fitted(storage=storage, fit_intercept=False)
     start = small.coef_.T.astype(np.float64)
@@ -178,3 +178,22 @@ def test_files_with_impossible_curvature_are_refused(bad, tmp_path):
     write_model(tmp_path / "m", model)
     with pytest.raises(ModelFileError):
         read_model(tmp_path / "m")
+
+
+def test_four_bits_are_whole_bytes_while_more_is_learnt():
+    """Small changes add up, and what is not touched is the same to the bit once it is compact again."""
+    rng = np.random.default_rng(0)
+    rows = sp.random_array((300, 400), density=0.05, rng=rng, format="csr")
+    points = rng.standard_normal((300, 7))
+    four = ElasticNetRegressor(l2=0.5, storage="int4").fit(rows, points)
+    before = four.coef_.copy()
+    assert four._weights.dtype == np.uint8
+    rows.data[rows.indices >= 5] = 0
+    rows.eliminate_zeros()
+    four.partial_fit(rows, points)
+    assert four._weights.dtype == np.int8
+    np.testing.assert_array_equal(four.coef_[:, 5:], before[:, 5:])
+    assert (four.coef_[:, :5] != before[:, :5]).any()
+    four.compact()
+    assert four._weights.dtype == np.uint8
+    np.testing.assert_allclose(four.coef_[:, 5:], before[:, 5:], rtol=1e-6)
