@@ -191,7 +191,8 @@ def _formula(classifier: Any) -> dict[str, Any]:
         part for part in all_parts(classifier.scorer_) if isinstance(part, TargetRegressor)
     ]
     chosen: dict[str, Any] = {"embedding": repr(embedding), "outputs": embedding.real_dim}
-    chosen["regressor"] = ", ".join(type(regressor).__name__ for regressor in regressors)
+    if regressors:  # which may all count for nothing
+        chosen["regressor"] = ", ".join(type(regressor).__name__ for regressor in regressors)
     for regressor in regressors:
         chosen |= _reasons(regressor)
     return chosen

@@ -6,6 +6,7 @@ import hashlib
 import re
 import warnings
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from locole import LocoleClassifier
 from locole.cli.app import main
 from locole.cli.examples import FIRST_INDEX, read_training
 from locole.cli.reading import Reading
+from locole.cli.training import _formula
 from locole.datasets import load_libsvm, load_texts, read_examples
 from locole.io import read_manifest
 from locole.text import TextClassifier, TextFeatures
@@ -87,6 +89,15 @@ def test_what_it_prints(run, folder):
     assert "60 rows, accuracy" in done.out
     # What was given was not chosen.
     assert "as given" not in done.out
+
+
+def test_nothing_is_printed_of_regressors_that_count_for_nothing():
+    golden = Path(__file__).parents[1] / "io" / "golden" / "format2"
+    names = [
+        set(_formula(locole.load(golden / name))) for name in ("default", "default_profiles_bytes")
+    ]
+    assert names[0] >= {"embedding", "outputs", "regressor"}
+    assert names[1] & {"embedding", "outputs", "regressor"} == {"embedding", "outputs"}
 
 
 def test_json(run, folder):
