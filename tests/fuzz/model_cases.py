@@ -23,6 +23,7 @@ from runner import folder  # noqa: E402
 
 from locole import load  # noqa: E402
 from locole.exceptions import LocoleError  # noqa: E402
+from locole.io import outline  # noqa: E402
 from locole.text import TextClassifier  # noqa: E402
 
 __all__ = ["KINDS", "check_model", "honest", "use", "warm_up", "wrapped"]
@@ -102,6 +103,8 @@ def _use(path: Path, data: Data) -> str:
         lambda: model.retire_labels([model.classes_[-1]]),
         lambda: model.forget(data.X, data.y),
         lambda: model.predict(data.questions),
+        lambda: str(getattr(getattr(model, "classifier_", model), "choice_", "")),
+        lambda: outline(model).to_dict(),
         lambda: model.save(path.with_name("saved")),
     ):
         _does(ask)
