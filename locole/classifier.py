@@ -31,7 +31,7 @@ from locole.living import LivingLabels
 from locole.parallel import Engine
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO, VERBOSE, has, one_of
 from locole.samples import Rows, Samples
-from locole.scoring import Ensemble, LabelScorer, NameScorer, VectorScorer
+from locole.scoring import Ensemble, LabelScorer, NameScorer, NameVectorScorer, VectorScorer
 from locole.scoring.base import Codes, Contributions, ValidationScores
 from locole.scoring.default import REGRESSORS, Plan, is_foreign
 
@@ -300,6 +300,9 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         scorer = copy.copy(self.scorer_).add_labels(known.size)
         names: Any = scorer[NameScorer.name]
         names.add_texts(codes_of(labels, known), label_features)
+        if NameVectorScorer.name in scorer and label_features.vectors is not None:
+            vectors: Any = scorer[NameVectorScorer.name]
+            vectors.add_texts(codes_of(labels, known), label_features)
         n_new = known.size - self.classes_.size
         self.scorer_, self.classes_ = scorer, known
         if self.label_rows_ is not None:
@@ -357,8 +360,10 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         samples, known = self._samples(X, y, sample_weight=sample_weight, classes=classes)
         if named is not None:
             named.check(samples.X.shape[1])
-            names = NameScorer(named.aligned(known), feature_terms=named.terms)
-            plan = plan._replace(scorers=(*plan.scorers, names))
+            names: list[LabelScorer] = [NameScorer(named.aligned(known), feature_terms=named.terms)]
+            if named.vectors is not None:
+                names.append(NameVectorScorer(named.aligned_vectors(known)))
+            plan = plan._replace(scorers=(*plan.scorers, *names))
         scorer = plan.scorer(samples, growing=growing).fit(samples)
         if self._takes_any_rows and scorer.n_features is not None:
             self.n_features_in_ = scorer.n_features

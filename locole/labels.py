@@ -81,6 +81,9 @@ class LabelFeatures(NamedTuple):
     terms: Any = None
     """What each feature of the rows says in terms of label texts, shape (features, terms); None if these
     terms are the features themselves."""
+    vectors: Any = None
+    """Dense vectors of the texts, shape (labels, numbers), for rows that have such vectors too;
+    zeros for a label without."""
 
     def check(self, n_features: int) -> None:
         """Refuse arrays that do not fit together.
@@ -97,6 +100,8 @@ class LabelFeatures(NamedTuple):
                 f"label_features must have a row for each of its labels and columns for {n_terms} "
                 f"terms, and its terms a row for each of {n_features} features."
             )
+        if self.vectors is not None and len(self.vectors) != len(self.labels):
+            raise LocoleError("label_features must have a vector for each of its labels, or none.")
 
     def aligned(self, classes: NDArray) -> sp.csr_array:
         """Rows in the order of labels; labels without a text have an empty one.
@@ -106,11 +111,26 @@ class LabelFeatures(NamedTuple):
         classes : array
             Labels, in the order that is wanted.
         """
-        codes = codes_of(as_type_of(np.asarray(self.labels), classes), np.asarray(self.labels))
+        codes = self._places(classes)
         rows = sp.csr_array(self.rows, dtype=np.float32)
         none = sp.csr_array((1, rows.shape[1]), dtype=np.float32)
         # Code −1 is the last row.
         return sp.csr_array(sp.vstack([rows, none], format="csr"))[codes]
+
+    def aligned_vectors(self, classes: NDArray) -> NDArray[np.float32]:
+        """Dense vectors in the order of labels; zeros for labels without a text.
+
+        Parameters
+        ----------
+        classes : array
+            Labels, in the order that is wanted.
+        """
+        vectors = np.asarray(self.vectors, dtype=np.float32)
+        return np.pad(vectors, [(0, 1), (0, 0)])[self._places(classes)]
+
+    def _places(self, classes: NDArray) -> NDArray[np.int64]:
+        """Place of each label, or −1."""
+        return codes_of(as_type_of(np.asarray(self.labels), classes), np.asarray(self.labels))
 
 
 def label_sets(y: Any) -> LabelSets | None:

@@ -3,6 +3,7 @@
 from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
+from locole.scoring.name_vectors import NameVectorScorer
 from locole.scoring.names import NameScorer
 from locole.scoring.nearest import NearestScorer
 from locole.scoring.network import NetworkScorer
@@ -15,6 +16,7 @@ __all__ = [
     "FactorScorer",
     "LabelScorer",
     "NameScorer",
+    "NameVectorScorer",
     "NearestScorer",
     "NetworkScorer",
     "ProfileScorer",

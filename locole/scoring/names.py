@@ -65,14 +65,16 @@ class NameScorer(LabelScorer):
     stage = 0
     answers_unseen = True
     _parameter_constraints: ClassVar = {"label_rows": _ANY_MATRIX, "feature_terms": _ANY_MATRIX}
-    _unsaved: ClassVar = ("label_rows", "feature_terms")
+    _unsaved: ClassVar[tuple[str, ...]] = ("label_rows", "feature_terms")
     _learnt: ClassVar = {
         "label_rows_": sp.csr_array,
         "feature_terms_": (sp.csr_array, type(None)),
         "counts_": np.ndarray,
         "mix_": np.ndarray,
     }
-    #: Whether the parts of the score are still weighed one by one.
+    #: Parts of the score, weighed by a, b and c.
+    _parts: ClassVar[tuple[str, ...]] = ("names", "names of rare labels", "unseen labels")
+    #: Whether they are still weighed one by one.
     _apart: bool = False
 
     def __init__(self, label_rows: Any = None, *, feature_terms: Any = None) -> None:
@@ -255,8 +257,8 @@ class NameScorer(LabelScorer):
 
     @property
     def sources(self) -> list[str]:
-        """After `fit`, the three parts of the score; later their weighted sum."""
-        return ["names", "names of rare labels", "unseen labels"] if self._apart else ["names"]
+        """After `fit`, the parts of the score; later their weighted sum."""
+        return list(self._parts) if self._apart else [self.name]
 
     def source_candidates(self, rows: Rows, k: int) -> Codes:
         """Most similar labels among all, and among those without rows."""
@@ -271,7 +273,7 @@ class NameScorer(LabelScorer):
         return np.concatenate(found)
 
     def source_scores(self, rows: Rows, codes: Codes) -> NDArray:
-        """The three parts of these labels' scores."""
+        """The parts of these labels' scores."""
         if not self._apart:
             return super().source_scores(rows, codes)
         said = [
@@ -286,7 +288,8 @@ class NameScorer(LabelScorer):
         if not self._apart:
             return float(weights[0])
         total = float(weights.sum())
-        self.mix_ = weights / total if total > 0 else np.array([1.0, 0.0, 0.0])
+        shares = weights / total if total > 0 else np.array([1.0])
+        self.mix_ = np.pad(shares, (0, 3 - shares.size))
         self._apart = False
         return total
 

@@ -23,7 +23,7 @@ from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.explanations import Explanations
 from locole.io import SavedEstimator, saved_as, write_model
-from locole.labels import check_labels, many_labels_are_fine
+from locole.labels import LabelFeatures, check_labels, many_labels_are_fine
 from locole.parameters import has
 from locole.samples import take
 from locole.text.encoding import Encoder, check_encoder, encode, name_of, probe
@@ -500,9 +500,8 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
             raise LocoleError(f"label_texts need LocoleClassifier, not {name}: leave them out.")
         labels, texts = check_label_texts(self.label_texts)
         self.label_terms_ = LabelTerms().fit(texts, features)
-        classifier.set_params(
-            label_features=self.label_terms_.label_features(labels, texts, features)
-        )
+        named = self._named(self.label_terms_, labels, texts, features)
+        classifier.set_params(label_features=named)
         try:
             yield
         finally:
@@ -525,9 +524,16 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         labels, texts = check_label_texts(label_texts)
         terms = self.label_terms_.grown(texts)
         classifier = copy.copy(self.classifier_)
-        classifier.add_labels(terms.label_features(labels, texts, self.features_))
+        classifier.add_labels(self._named(terms, labels, texts, self.features_))
         self.classifier_, self.label_terms_ = classifier, terms
         return self
+
+    def _named(
+        self, terms: LabelTerms, labels: NDArray, texts: list[str], features: TextFeatures
+    ) -> LabelFeatures:
+        """Features of label texts, with the encoder's vectors of them if there is one."""
+        vectors = None if self.encoder_name_ is None else self._vectors(texts)
+        return terms.label_features(labels, texts, features)._replace(vectors=vectors)
 
     def set_encoder(self, encoder: Encoder) -> Self:
         """Give a loaded model its encoder, if it is the one that the model was trained with.
@@ -563,15 +569,16 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         sparse array or PairedRows
             Rows for the classifier.
         """
-        if self.encoder_name_ is None:
-            return X
+        return X if self.encoder_name_ is None else PairedRows(X, self._vectors(texts))
+
+    def _vectors(self, texts: Any) -> NDArray[np.float32]:
+        """What the encoder makes of texts."""
         if self.encoder is None:
             raise LocoleError(
                 f"the model needs the encoder that it was trained with, {self.encoder_name_}: give it "
                 "by load(path, encoder=…)."
             )
-        n_numbers = self.encoder_probe_.shape[1]
-        return PairedRows(X, encode(self.encoder, check_texts(texts), n_numbers))
+        return encode(self.encoder, check_texts(texts), self.encoder_probe_.shape[1])
 
     def _asked(self, answer: Callable[..., Any], texts: Any, /, **options: Any) -> Any:
         """What a method of the classifier says of the texts, asked block by block."""

@@ -28,6 +28,7 @@ from locole.scoring import (
     FactorScorer,
     LabelScorer,
     NameScorer,
+    NameVectorScorer,
     NearestScorer,
     NetworkScorer,
     ProfileScorer,
@@ -123,6 +124,7 @@ SCORERS: dict[str, LabelScorer] = {
     "prototypes in two views": PrototypeScorer(ridge=0.3, views=2, epochs=2),
     "names": NameScorer(NAMES),
     "names in other terms": NameScorer(NAMES @ TERMS, feature_terms=TERMS),
+    "name vectors": NameVectorScorer(NAMES.toarray()),
     "nearest rows": NearestScorer(),
     "ensemble": several(nearest=False),
     "reranked ensemble": several(nearest=True),
@@ -450,7 +452,9 @@ def test_merged_and_retired_as_by_a_fit_to_changed_rows(name):
 
 def test_more_features(scorer):
     parts = getattr(scorer, "scorers_", [scorer])
-    assert scorer.grows is not any(isinstance(part, PrototypeScorer) for part in parts)
+    assert scorer.grows is not any(
+        isinstance(part, PrototypeScorer | NameVectorScorer) for part in parts
+    )
     if not scorer.grows:
         with pytest.raises(LocoleError, match="cannot take more features"):
             scorer.grow(64)

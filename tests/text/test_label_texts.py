@@ -131,6 +131,30 @@ def test_several_labels(tmp_path):
     assert model.predict(["optics"]).shape == (1, len(SUBJECTS) + 1)
 
 
+def test_an_encoder_sees_label_texts_too(tmp_path):
+    """Names in another language, which only the encoder knows."""
+    rng = np.random.default_rng(0)
+    meanings = rng.normal(size=(len(SUBJECTS), 16))
+    known = {w.lower(): i for words in (SUBJECTS, GERMAN) for i, w in enumerate(words)}
+    known |= {f"zz{i}": i for i in range(len(SUBJECTS))}
+
+    def encoder(texts):
+        noise = np.random.default_rng(1).normal(size=(len(texts), 16))
+        places = [[known[w] for w in text.lower().split() if w in known] for text in texts]
+        return 0.1 * noise + np.stack([meanings[own].sum(axis=0) for own in places])
+
+    names = {label: f"zz{i}" for i, label in enumerate(NAMES)}
+    del names["s6"]
+    model = TextClassifier(TextFeatures("word"), encoder=encoder, label_texts=names)
+    model.fit(TEXTS, LABELS)
+    assert (model.predict_topk(["Linguistik", "linguistics"], k=2)[0] == "s5").any(axis=1).all()
+    model.save(tmp_path / "model")
+    with pytest.raises(LocoleError, match="needs the encoder"):
+        load(tmp_path / "model").add_labels({"s6": "zz6"})
+    back = load(tmp_path / "model", encoder=encoder).add_labels({"s6": "zz6"})
+    assert (back.predict_topk(["Optik", "optics"], k=2)[0] == "s6").any(axis=1).all()
+
+
 @pytest.mark.parametrize(
     ("label_texts", "message"),
     [
