@@ -26,6 +26,7 @@ _OPTIONS = (
     (r"\bn_features must be None or\b", "--hash must be"),
     (r'\blabels="text"', "--labels text"),
     (r"or pass multilabel=True", "or give --label-separator ','"),
+    (r"\bpredict_topk\(proba=True\)", "--proba"),
 )
 
 
