@@ -1,8 +1,8 @@
 """Labels known by their texts, seen and never seen: ``make bench-names``.
 
-Four systems answer the same rows in the same run: TF-IDF cosine of rows and label texts, by the defaults
-of scikit-learn and in the features of the model; the default model without label texts, and with them.
-Labels are counted by their training rows.
+Six systems answer the same rows in the same run: TF-IDF cosine of rows and label texts, by the defaults
+of scikit-learn and in the features of the model; the default model without and with label texts, and
+both with an encoder beside. Labels are counted by their training rows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import argparse
 import json
 import lzma
 import os
+import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +23,7 @@ import bench_multilabel
 import machine
 import numpy as np
 import scipy.sparse as sp
-from bench_linear import MissingDataError
+from bench_linear import PEERS, MissingDataError
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from locole import LocoleClassifier
@@ -111,13 +113,24 @@ def cosine(data: Data, features: Any, texts: list[str]) -> tuple[Any, dict[str, 
     return labels[np.concatenate(found)], seconds
 
 
-def locole(data: Data, *, named: bool) -> tuple[Any, dict[str, float]]:
+def wordllama(texts: list[str]) -> np.ndarray:
+    """Mean token vectors, by the environment of the peers."""
+    script = Path(__file__).parent / "peers" / "encode_wordllama.py"
+    with tempfile.TemporaryDirectory() as folder:
+        lines, found = Path(folder, "texts.txt"), Path(folder, "vectors.npy")
+        lines.write_text("".join(f"{' '.join(text.split())}\n" for text in texts), encoding="utf-8")
+        subprocess.run([PEERS / "bin" / "python", script, lines, found], check=True)
+        return np.load(found)
+
+
+def locole(data: Data, *, named: bool, encoder: Any = None) -> tuple[Any, dict[str, float]]:
     """Answers of the default model."""
     start = time.process_time()
     texts, labels = data.train
     classifier = TextClassifier(
         data.features,
         LocoleClassifier(n_jobs=1),
+        encoder=encoder,
         label_texts=data.label_texts if named else None,
     ).fit(texts, [own[0] for own in labels] if data.single else labels)
     fitted = time.process_time()
@@ -131,6 +144,11 @@ SYSTEMS: dict[str, tuple[str, Callable[[Data], tuple[Any, dict[str, float]]]]] =
     "cosine": ("TF-IDF cosine, features of the model", same_features),
     "plain": ("locole, defaults", lambda data: locole(data, named=False)),
     "names": ("locole, label texts", lambda data: locole(data, named=True)),
+    "dense": ("locole, wordllama", lambda data: locole(data, named=False, encoder=wordllama)),
+    "both": (
+        "locole, label texts and wordllama",
+        lambda data: locole(data, named=True, encoder=wordllama),
+    ),
 }
 
 
