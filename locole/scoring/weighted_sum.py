@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from locole.dense_rows import PairedRows, sparse_view
-from locole.samples import Rows
+from locole.parallel.blocks import slices
+from locole.samples import Rows, take
 from locole.scoring.base import Codes, Contributions, LabelScorer, best_of
 from locole.scoring.frequencies import FrequencyWeights
 from locole.scoring.nearest import RERANKED, NearestScorer
@@ -19,6 +20,9 @@ from locole.scoring.trial import CANDIDATES, repeated
 from locole.sparse_rows import unit_rows
 
 __all__ = ["WeightedSum"]
+
+# More labels of a row than these are taken from a table of all scores, of so many numbers at most.
+_LONGEST_LIST, _TABLE = 1_024, 2**23
 
 
 class WeightedSum(LabelScorer):
@@ -71,12 +75,24 @@ class WeightedSum(LabelScorer):
 
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
         """Best labels by the weighted sum, reranked if there is a reranker."""
+        if k > _LONGEST_LIST:
+            return self._best_of_all(rows, k)
         rows = self._seen(rows)
         if self.reranker_ is None:
             return self._best(rows, k)
         wanted = min(max(k, RERANKED), self.n_classes)
         codes, scores = self.reranker_.rerank(rows, *self._best(rows, wanted))
         return codes[:, :k], scores[:, :k]
+
+    def _best_of_all(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
+        """Best labels by a table of all scores, a few rows at a time.
+
+        Lists of candidates are kept in order by insertion, which is slow where nearly all are taken.
+        """
+        parts = slices(len(rows), max(1, _TABLE // self.n_classes))
+        tables = (self.all_scores(Rows(take(rows.X, part))) for part in parts)
+        codes, scores = zip(*(best_of(table, k) for table in tables), strict=True)
+        return np.concatenate(codes), np.concatenate(scores)
 
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
         """Weighted sums of these labels, reranked if they are among the best."""

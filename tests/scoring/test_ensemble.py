@@ -12,13 +12,21 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from instances import EMBEDDINGS, name_of
 
+from locole.datasets import make_topics
 from locole.decoders import choose_decoder, decode
 from locole.embeddings import Embedding, Gaussian, Kerdock
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import read_model, saved_as, write_model
 from locole.regressors import ElasticNetRegressor, SoftmaxRegressor, TargetRegressor
 from locole.samples import Rows, Samples
-from locole.scoring import Ensemble, FactorScorer, NearestScorer, ProfileScorer, VectorScorer
+from locole.scoring import (
+    Ensemble,
+    FactorScorer,
+    NearestScorer,
+    ProfileScorer,
+    VectorScorer,
+    weighted_sum,
+)
 from locole.scoring.base import SKETCHED_ROWS
 from locole.scoring.nearest import KNOTS, RERANKED
 from locole.scoring.trial import CANDIDATES, repeated
@@ -400,3 +408,17 @@ def test_vectors_that_are_left_out_know_the_prior():
     empty = Rows(sp.csr_array((1, 300), dtype=np.float32))
     assert left.candidates(empty, 1)[0] == np.bincount(samples.codes).argmax()
     assert left.is_silent(Rows(samples.X[:3]))
+
+
+def test_long_rankings_are_those_of_all_scores(monkeypatch):
+    """Rankings longer than lists of candidates, a few rows at a time."""
+    data = make_topics(300, 100, 12, test_size=10)
+    samples = Samples(data.X_train, data.y_train, n_classes=12)
+    model = Ensemble([ProfileScorer(), FactorScorer(n_blocks=1)]).fit(samples)
+    rows = Rows(samples.X[:7])
+    expected = np.argsort(-model.all_scores(rows), axis=1, kind="stable")[:, :5]
+    monkeypatch.setattr(weighted_sum, "_LONGEST_LIST", 4)
+    monkeypatch.setattr(weighted_sum, "_TABLE", 3 * samples.n_classes)
+    codes, scores = model.candidates(rows, 5)
+    np.testing.assert_array_equal(codes, expected)
+    assert (np.diff(scores, axis=1) <= 0).all()
