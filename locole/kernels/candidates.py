@@ -51,7 +51,11 @@ def softmax_moments(candidates, weights, power, slope, curvature, slopes):
     n, loss = weights.size, 0.0
     mean, first, second = np.empty(n), np.empty(n), np.empty((n, n))
     slope[:], curvature[:], slopes[:] = 0.0, 0.0, 0.0
-    logits = np.dot(scores, weights)
+    logits = np.empty(scores.shape[0])
+    for j in range(logits.size):
+        logits[j] = 0.0
+        for a in range(n):
+            logits[j] += weights[a] * scores[j, a]
     for i in range(share.size):
         top = -np.inf
         for j in range(starts[i], starts[i + 1]):

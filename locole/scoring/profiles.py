@@ -26,7 +26,7 @@ __all__ = ["ProfileScorer", "suit_profiles"]
 
 # How features are tuned: rows and rivals of each, first learning rate, scale of the logits. Two passes
 # at a third of the rate took twice the time and gave no more (cve_product, gesetze_de, city names).
-_TUNE_ROWS, _RIVALS, _RATE, _SCALE = 100_000, 16, 3.0, 0.4
+_TUNE_ROWS, _RIVALS, _RATE, _SCALE = 60_000, 16, 3.0, 0.4
 # A feature that more than one label in so many has is kept as a full row.
 _FULL = 16
 # ... and, if it is more than so many labels, has no say in who the rivals of a row are: that takes most
@@ -116,7 +116,7 @@ class ProfileScorer(LabelScorer):
     feature that could overfit labels with few rows, and no noise floor where a row says little.
 
     How much each feature counts, β_f, is one number for all labels. It is learnt by one pass of
-    AdaGrad with falling rate over up to 100,000 rows, on the cross-entropy of a row's label among the 16
+    AdaGrad with falling rate over up to 60,000 rows, on the cross-entropy of a row's label among the 16
     labels that score best by features that are not common. Rows are scored leave-one-out: a row's own
     part is taken out of its label's sums first. Labels with a single row have nothing left to be
     recognised by, and take no part. A row with several labels is met once for each of them, with the
