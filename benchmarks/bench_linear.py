@@ -55,6 +55,16 @@ SYSTEMS = {
     "locole-64": System("locole 64 outputs, 2 passes", "run_locole.py", "64x2", seeded=True),
     "locole-128": System("locole 128 outputs, 3 passes", "run_locole.py", "128x3", seeded=True),
     "locole": System("locole, defaults", "run_locole.py", "defaults", seeded=True),
+    **{
+        f"locole-no-{part}": System(
+            f"locole without {part}",
+            "run_locole.py",
+            "defaults",
+            seeded=True,
+            options=json.dumps({part: False}),
+        )
+        for part in ("profiles", "factors", "nearest")
+    },
     "locole-elastic": System(
         "locole, elastic net alone", "run_locole.py", "elastic_net", seeded=True
     ),

@@ -465,7 +465,8 @@ def models(record: dict[str, Any]) -> str:
     return markdown(head, [[*row, f"{run['memory_bytes'] / 1e6:.0f}"]])
 
 
-PARTS = ("locole", "locole-elastic", "locole-softmax", "centroids", "pecos")
+WITHOUT = ("locole-no-profiles", "locole-no-factors", "locole-no-nearest")
+PARTS = ("locole", *WITHOUT, "locole-elastic", "locole-softmax", "centroids", "pecos")
 
 
 def parts(record: dict[str, Any]) -> str:
@@ -786,7 +787,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "mixed_load": ("serve.json", mixed_load),
     "served_memory": ("serve.json", served_memory),
     "growth": ("scale.json", growth),
-    "parts": ("linear.json", parts),
+    "parts": ("parts.json", parts),
     "factors": ("factors.json", parts),
     "network": ("mlp.json", network),
     "recipes": ("experiments/networks.jsonl", recipes),

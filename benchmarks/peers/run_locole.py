@@ -14,8 +14,8 @@ class Locole(System):
     """
 
     packages = ("locole",)
-    #: enough rows for the iterative solver and for more labels than one-hot vectors are used for
-    warm_up_rows = 3000
+    #: enough rows for sketches, the iterative solver and more labels than one-hot vectors are used for
+    warm_up_rows = 12_000
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
