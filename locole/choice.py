@@ -22,7 +22,7 @@ class Choice(dict[str, Any]):
             return str(self["summary"])
         try:
             return self._sentence() if self else ""
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return "unknown: the file says nothing that makes sense"
 
     def _sentence(self) -> str:

@@ -157,7 +157,7 @@ class FactorScorer(LabelScorer):
                 self.feature_squares_, squares, strict=True,
             )
         ]  # fmt: skip
-        seen = float(self.label_squares_.sum())
+        seen = float(self.label_squares_.sum(dtype=np.float64))
         seed = [self.random_state, samples.n_rows, int(seen * 1024)]
         dither = np.random.default_rng(seed)
         self._learn(samples, starts, np.array([_LATER * _RATE, 0]), dither=dither)

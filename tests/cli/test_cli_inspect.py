@@ -9,6 +9,7 @@ from pathlib import Path
 from forgery import Forgery
 
 import locole
+from locole.choice import Choice
 from locole.embeddings import OneHot
 from locole.io import write_model
 from locole.regressors.checkpoint import Checkpoints
@@ -129,3 +130,11 @@ def test_what_is_no_model_is_said_in_one_sentence(run, folder):
         ):
             done = run(verb, name, *words)
             assert (done.code, done.err) == (2, f"locole: {said}\n")
+
+
+@pytest.mark.parametrize(
+    "sources", [7, {"a": [1]}, {"a": np.ones(3)}, {"a": {"accuracy": "x"}}, {"a": {}}], ids=repr
+)
+def test_whatever_a_choice_holds(sources):
+    found = Choice(validation_rows=1, accuracy=0.5, sources=sources)
+    assert str(found) == "unknown: the file says nothing that makes sense"

@@ -158,3 +158,10 @@ def test_many_small_steps_are_not_rounded_away():
     for _ in range(400):
         W = unpack(pack(W + np.float32(0.05) * (W < 100), "int8", rng))
     assert W[0, 1:].mean() == pytest.approx(0.3 + 400 * 0.05, rel=0.2)
+
+
+def test_squares_whose_sum_is_beyond_single_precision():
+    samples = problem()
+    scorer = FactorScorer(n_blocks=1).fit(samples)
+    scorer.label_squares_[:] = 3e38
+    assert np.isfinite(unpack(scorer.partial_fit(samples)._labels)).all()
