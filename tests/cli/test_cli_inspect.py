@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+import pytest
 from forgery import Forgery
 
 import locole
