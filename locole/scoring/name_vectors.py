@@ -203,7 +203,13 @@ class NameVectorScorer(NameScorer):
         return LabelScorer.explain(self, rows, codes)
 
     def points(self, rows: Rows) -> NDArray[np.float32]:
-        """Rows, and what they are mapped to, added up."""
+        """Rows, and what they are mapped to, added up.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows to score.
+        """
 
         def points() -> NDArray[np.float32]:
             Z = _unit(rows.dense - self.row_mean_)

@@ -19,6 +19,7 @@ import locole.baselines
 from locole import LocoleClassifier
 from locole.embeddings import Explicit
 from locole.regressors import ElasticNetRegressor, MLPRegressor, SoftmaxRegressor
+from locole.scoring import NameVectorScorer
 from locole.text import TextClassifier, TextFeatures
 
 #: Every name that a parameter of `LocoleClassifier` has had, newest first.
@@ -555,3 +556,28 @@ BY_ROWS = (
     "network_profiles_nearest",
 )
 CASES |= {f"{name}_by_rows": CASES[name]._replace(max_bytes=400_000) for name in BY_ROWS}
+
+#: Cases of ensembles since their weights are fitted by Newton's method and factors learn in four epochs.
+#: They are saved as before.
+BY_NEWTON = (
+    *(f"{name}_by_rows" for name in BY_ROWS),
+    *(f"{name}_again" for name in IN_VIEWS),
+    "default_living",
+    "default_several_labels_grown_reservoir",
+    "default_label_texts",
+)
+CASES |= {f"{name}_newton": CASES[name]._replace(has_file=False) for name in BY_NEWTON}
+
+
+def name_vectors() -> LocoleClassifier:
+    """Dense rows, and a vector for the text of each label."""
+    vectors = np.random.default_rng(5).standard_normal((12, 24), dtype=np.float32)
+    return LocoleClassifier(scorers=[NameVectorScorer(vectors)])
+
+
+CASES["default_name_vectors"] = Case(name_vectors, dense)
+CASES["four_bits"] = Case(
+    lambda: classifier(dim=4, regressor=ElasticNetRegressor(l2=0.5, storage="int4")),
+    partial(numbers, 4),
+    k=2,
+)
