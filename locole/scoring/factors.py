@@ -134,7 +134,11 @@ class FactorScorer(LabelScorer):
         n_features, n_classes = samples.X.shape[1], samples.n_classes
         seeds = [[self.random_state, block] for block in range(self.n_blocks)]
         starts = [_start(n_features, n_classes, np.random.default_rng(seed)) for seed in seeds]
-        self._learn(samples, starts, np.linspace(_RATE, 0, self.epochs + 1))
+        rates = np.linspace(_RATE, 0, self.epochs + 1)
+        learnt = self._descended(samples.positive().labelled(), starts, rates)
+        self.feature_vectors_, self.feature_scales_ = pack(learnt.features, "int8")
+        self.label_vectors_, self.label_scales_ = pack(learnt.labels, "int8")
+        self.feature_squares_, self.label_squares_ = learnt.feature_squares, learnt.label_squares
         return self
 
     def sketch(self, samples: Samples) -> FactorScorer | None:
@@ -145,22 +149,35 @@ class FactorScorer(LabelScorer):
 
     def partial_fit(self, samples: Samples) -> Self:
         """Take steps with more samples, which may have more labels."""
-        new = samples.n_classes - self.n_classes
-        features, labels = self._features.unpacked(), self._labels.unpacked()
-        labels = np.pad(labels, [(0, new), (0, 0)])
-        squares = np.pad(self.label_squares_, [(0, 0), (0, new)], constant_values=_SQUARES)
-        n_blocks = len(squares)
+        self.add_labels(samples.n_classes)
+        samples = samples.positive().labelled()
+        features, labels, n_blocks = self._features.stored(), self._labels.stored(), self.n_blocks
+        # Of the features, only those that occur are unpacked, moved and packed again.
+        met, places = np.unique(samples.csr.indices, return_inverse=True)
+        shape = (samples.n_rows, met.size)
+        X = sp.csr_array((samples.csr.data, places, samples.csr.indptr), shape=shape)
+        before = (
+            np.split(features.take(met).unpacked(), n_blocks, axis=1),
+            np.split(labels.unpacked(), n_blocks, axis=1),
+            self.feature_squares_[:, met],
+            self.label_squares_,
+        )
         starts = [
-            Factors(*(np.array(arrays, order="C") for arrays in parts))
-            for parts in zip(
-                np.split(features, n_blocks, axis=1), np.split(labels, n_blocks, axis=1),
-                self.feature_squares_, squares, strict=True,
-            )
-        ]  # fmt: skip
+            Factors(*(np.array(part, order="C") for part in parts))
+            for parts in zip(*before, strict=True)
+        ]
         seen = float(self.label_squares_.sum(dtype=np.float64))
-        seed = [self.random_state, samples.n_rows, int(seen * 1024)]
-        dither = np.random.default_rng(seed)
-        self._learn(samples, starts, np.array([_LATER * _RATE, 0]), dither=dither)
+        dither = np.random.default_rng([self.random_state, samples.n_rows, int(seen * 1024)])
+        rates = np.array([_LATER * _RATE, 0])
+        learnt = self._descended(samples._replace(X=X), starts, rates)
+        moved = np.flatnonzero((learnt.label_squares != self.label_squares_).any(axis=0))
+        features = features.replaced(met, learnt.features, dither)
+        labels = labels.replaced(moved, learnt.labels[moved], dither)
+        self.feature_vectors_, self.feature_scales_ = features
+        self.label_vectors_, self.label_scales_ = labels
+        self.feature_squares_ = self.feature_squares_.copy()
+        self.feature_squares_[:, met] = learnt.feature_squares
+        self.label_squares_ = learnt.label_squares
         return self
 
     grows = True
@@ -212,15 +229,8 @@ class FactorScorer(LabelScorer):
         self.label_squares_ = np.pad(self.label_squares_, [(0, 0), new], constant_values=_SQUARES)
         return self
 
-    def _learn(
-        self,
-        samples: Samples,
-        starts: list[Factors],
-        rates: NDArray,
-        dither: np.random.Generator | None = None,
-    ) -> None:
+    def _descended(self, samples: Samples, starts: list[Factors], rates: NDArray) -> Factors:
         """Let every block of dimensions descend; ``rates`` are those at the ends of the epochs."""
-        samples = samples.positive().labelled()
         X = sp.csr_array(samples.csr, dtype=np.float32)
         weights = np.ones(samples.n_rows) if samples.weight is None else samples.weight
         weights = (weights / weights.mean()).astype(np.float32)
@@ -236,9 +246,8 @@ class FactorScorer(LabelScorer):
         with workers(min(len(starts), n_threads(self.n_jobs))) as apply:
             learnt = list(apply(learn, list(range(len(starts)))))
         features, labels, feature_squares, label_squares = zip(*learnt, strict=True)
-        self.feature_vectors_, self.feature_scales_ = pack(np.hstack(features), "int8", dither)
-        self.label_vectors_, self.label_scales_ = pack(np.hstack(labels), "int8", dither)
-        self.feature_squares_, self.label_squares_ = map(np.stack, (feature_squares, label_squares))
+        squares = np.stack(feature_squares), np.stack(label_squares)
+        return Factors(np.hstack(features), np.hstack(labels), *squares)
 
     # Score --------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from locole.kernels.factors import label_products, scan_labels
 from locole.kernels.product import NO_SCALES
 from locole.kernels.topk import push_rows
 from locole.parallel.blocks import slices
-from locole.regressors.storage import Weights, unpack
+from locole.regressors.storage import Weights, pack, unpack
 from locole.scoring.base import Codes
 
 __all__ = ["LabelTable"]
@@ -52,6 +52,18 @@ class LabelTable(NamedTuple):
         return LabelTable(
             self.numbers[labels], self.scales[labels] if self.scales.size else self.scales
         )
+
+    def stored(self) -> LabelTable:
+        """The same in bytes."""
+        return self if self.scales.size else LabelTable(*pack(self.numbers, "int8"))
+
+    def replaced(
+        self, labels: NDArray[np.int64], vectors: NDArray[np.float32], dither: np.random.Generator
+    ) -> LabelTable:
+        """A copy in which some labels have other vectors, with dither as for `pack`; for bytes."""
+        numbers, scales = self.numbers.copy(), self.scales.copy()
+        numbers[labels], scales[labels] = pack(vectors, "int8", dither)
+        return LabelTable(numbers, scales)
 
     def unpacked(self) -> NDArray[np.float32]:
         """The vectors as float32."""

@@ -142,12 +142,14 @@ class Trial(NamedTuple):
     def _weighed(self) -> NDArray[np.bool_]:
         return self.valid & (self.leading | self.right)
 
-    def weights(self, use: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return a weight for each source; 0 for those that are not in use."""
+    def weights(
+        self, use: NDArray[np.bool_] | None = None, start: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return a weight for each source, 0 for those not in use; ``start`` are weights near them."""
         scores = self.scores if use is None else self.scores * use
         return fit_weights(
             scores, self.right, self._weighed, self.validation.weight,
-            signed=self.signed, power=self.criterion.power,
+            signed=self.signed, power=self.criterion.power, start=start,
         )  # fmt: skip
 
     def curves(self) -> NDArray[np.float64] | None:
@@ -189,7 +191,7 @@ class Trial(NamedTuple):
             i = self.names.index(name)
             scorer, fewer = owners[i], use.copy()
             fewer[i] = False
-            other = self.weights(fewer)
+            other = self.weights(fewer, weights)
             is_worse = name in scorer.optional_sources and not scorer.optional
             is_worse = is_worse and self.accuracy(weights) < self.accuracy(other)
             if is_worse or self.loss(other) - self.loss(weights) < self.criterion.worth:

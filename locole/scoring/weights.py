@@ -37,6 +37,7 @@ def fit_weights(
     *,
     signed: NDArray[np.bool_] | None = None,
     power: float = 0.0,
+    start: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Non-negative weights under which the right candidates are most likely.
 
@@ -62,6 +63,8 @@ def fit_weights(
         rows to which they make a difference.
     power : float
         q, from 0 to 1.
+    start : array of shape (sources,), optional
+        Weights to begin at, such as those fitted with one source more.
 
     Examples
     --------
@@ -81,10 +84,14 @@ def fit_weights(
     unit = np.where(silent, 0.0, 1 / np.where(silent, 1.0, spread))
     penalty = np.where(signed, _PENALTY, 0.0)
     lowest = partial(trial.times(unit).lowest, penalty=penalty, signed=signed)
-    start = np.where(signed, 0.0, 0.5)
+    near = np.where(signed, 0.0, 0.5)
+    if start is not None:
+        near = start * np.where(silent, 0.0, spread)
     if power == 0:
-        return lowest(start) * unit
-    weights = lowest(lowest(start, least_gain=_NEAR), power=power) * unit
+        return lowest(near) * unit
+    if start is None:
+        near = lowest(near, least_gain=_NEAR)
+    weights = lowest(near, power=power) * unit
     total = trial._replace(scores=(trial.scores @ weights)[:, None])
     return weights * total.lowest(np.ones(1))
 
