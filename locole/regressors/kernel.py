@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -40,8 +41,9 @@ _PENALTIES = 2.0 ** np.arange(-5, 6)
 _DOUBLE = 4_096
 # Later rows that are fewer than this part of all do not change what is known of the others.
 _GROWTH = 20
-# What is added to the diagonal of equations for drawn centres, as a part of its mean.
-_JITTER = 1e-6
+# What is added to the diagonal of equations for drawn centres, as a part of its mean: as much as the
+# rounding errors of their sums ask for.
+_JITTERS = (1e-6, 1e-5, 1e-4, 1e-3)
 
 
 @saved_as("regressor.kernel")
@@ -275,23 +277,20 @@ class KernelRegressor(TargetRegressor):
                 weighted = (K * problem.weight[part, None]).astype(np.float32)
                 A += weighted.T @ K
                 right += weighted.T @ (problem.targets.rows(part) - self.intercept_)
-        A[np.diag_indices_from(A)] += _JITTER * A.trace() / len(A)
-        return self._solved(A, lambda outputs: right[:, outputs], n_outputs)
+        return self._solved(A, lambda outputs: right[:, outputs], n_outputs, jitters=_JITTERS)
 
     def _solved(
-        self, A: NDArray, right: Callable[[slice], NDArray], n_outputs: int
+        self,
+        A: NDArray,
+        right: Callable[[slice], NDArray],
+        n_outputs: int,
+        *,
+        jitters: Sequence[float] = (0.0,),
     ) -> NDArray[np.float32]:
-        """Solve for blocks of outputs; A is used up."""
+        """Solve for blocks of outputs, with the first jitter that lets them be solved; A is used up."""
         found = np.empty((len(A), n_outputs), dtype=np.float32)
         with one_blas_thread():
-            try:
-                factor = scipy.linalg.cho_factor(
-                    A.T, lower=True, overwrite_a=True, check_finite=False
-                )
-            except scipy.linalg.LinAlgError as error:
-                raise LocoleError(
-                    f"rows are too similar for the penalty {self.l2_:.3g}: take a larger l2."
-                ) from error
+            factor = self._factor(A, jitters)
 
             def solve(outputs: slice) -> None:
                 Y = right(outputs).astype(A.dtype)
@@ -299,6 +298,18 @@ class KernelRegressor(TargetRegressor):
 
             map_blocks(solve, n_outputs, block=_OUTPUTS, n_jobs=self.n_jobs)
         return found
+
+    def _factor(self, A: NDArray, jitters: Sequence[float]) -> tuple[NDArray, bool]:
+        """Cholesky's factor of A with the first jitter for which there is one; A is used up."""
+        diagonal, mean = A.diagonal().copy(), A.diagonal().mean()
+        for jitter in jitters:
+            A[np.diag_indices_from(A)] = diagonal + jitter * mean
+            is_last = jitter == jitters[-1]
+            with contextlib.suppress(scipy.linalg.LinAlgError):
+                return scipy.linalg.cho_factor(
+                    A.T, lower=True, overwrite_a=is_last, check_finite=False
+                )
+        raise LocoleError(f"rows are too similar for the penalty {self.l2_:.3g}: take a larger l2.")
 
     # Predict ------------------------------------------------------------------------------------
 
