@@ -29,6 +29,7 @@ from locole.labels import (
 )
 from locole.living import LivingLabels
 from locole.parallel import Engine
+from locole.parallel.blocks import one_blas_thread
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH_OR_AUTO, VERBOSE, has, one_of
 from locole.samples import Rows, Samples
 from locole.scoring import Ensemble, LabelScorer, NameScorer, NameVectorScorer, VectorScorer
@@ -372,10 +373,11 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         found = scorer.validation_scores()
         if found is None and plan.cross_fits(samples):
             found = self._cross_fitted(plan, samples, growing=growing)
-        if self.multilabel_ is None:
-            self.calibration_ = self._calibrated(found, samples)
-        elif found is not None:
-            self._fit_marginals(found)
+        with one_blas_thread():
+            if self.multilabel_ is None:
+                self.calibration_ = self._calibrated(found, samples)
+            elif found is not None:
+                self._fit_marginals(found)
         self._warn_if_useless(samples)
         return self
 

@@ -65,10 +65,10 @@ def workers(n_jobs: int | None) -> Iterator[Callable[[Callable[[Any], T], list[A
     # One BLAS thread in either case: threads times BLAS threads would oversubscribe the cores, and
     # a product's last bit depends on their number. OpenMP counts for each thread.
     if threads <= 1:
-        with one_blas_thread():
+        with _one_thread():
             yield map
         return
-    with one_blas_thread(), ThreadPoolExecutor(threads - 1, initializer=one_blas_thread) as pool:
+    with _one_thread(), ThreadPoolExecutor(threads - 1, initializer=_one_thread) as pool:
         over = Event()
         try:
             yield partial(_share, pool, threads, over)
@@ -113,7 +113,12 @@ def _share(
 
 
 def one_blas_thread() -> Any:
-    """Limit the libraries' own threads to one, until the context ends."""
+    """Limit BLAS to one thread until the context ends: products depend on nothing but their factors."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+def _one_thread() -> Any:
+    """Limit BLAS and OpenMP."""
     return _controller().limit(limits=1)
 
 

@@ -53,7 +53,8 @@ class LinearRegressor(TargetRegressor):
         if self.storage != "float32" and not sp.issparse(W):
             if W.shape[1] % 2:  # two numbers of four bits share a byte
                 W, last = np.pad(W, [(0, 0), (0, 1)]), np.pad(last, (0, 1))
-            self._weights, self._scales = pack(W[:n].astype(np.float32), self._learning_storage)
+            numbers = W[:n].astype(np.float32, copy=False)
+            self._weights, self._scales = pack(numbers, self._learning_storage)
             self._constant = last.astype(np.float32)
         self.n_outputs_ = n_outputs
 

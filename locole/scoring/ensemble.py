@@ -16,6 +16,7 @@ from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.label_past import Relabelling
 from locole.parallel import Engine, make_engine
+from locole.parallel.blocks import one_blas_thread
 from locole.parameters import COUNT, ENGINE, N_JOBS, SEED, SWITCH, SWITCH_OR_AUTO
 from locole.samples import Rows, Samples
 from locole.scoring.base import Codes, LabelScorer, ValidationScores
@@ -156,8 +157,9 @@ class Ensemble(WeightedSum):
                 "scorer alone."
             )
         train, validation, later = self._split(samples, n_validation)
-        # A cluster is joined or started once for all scorers.
-        with make_engine(self.engine).running(self.n_jobs):
+        # A cluster is joined or started once for all scorers. In the many small products threads of BLAS
+        # only wait for each other, and blocks of rows or labels have threads of their own.
+        with one_blas_thread(), make_engine(self.engine).running(self.n_jobs):
             fitted, lost = self._fitted(train, validation, before)
             # Filled in later: sources are listed in the order of scorers, also those that go.
             lost |= dict.fromkeys(name for scorer in fitted for name in scorer.sources)
@@ -312,14 +314,15 @@ class Ensemble(WeightedSum):
         samples = samples._replace(X=self._scaled(samples.X)).positive()
         if samples.n_rows == 0:
             return self
-        n_met = self._meet(samples)
-        self.scorers_ = [copy.copy(scorer).partial_fit(samples) for scorer in self.scorers_]
-        if self.reranker_ is not None:
-            self.reranker_ = copy.copy(self.reranker_).partial_fit(samples)
-        if self.frequencies_ is not None:
-            self.frequencies_ = self.frequencies_.with_rows(samples)
-        if n_met and self.reservoir_ is not None:
-            self._fit_weights(self.reservoir_)
+        with one_blas_thread():
+            n_met = self._meet(samples)
+            self.scorers_ = [copy.copy(scorer).partial_fit(samples) for scorer in self.scorers_]
+            if self.reranker_ is not None:
+                self.reranker_ = copy.copy(self.reranker_).partial_fit(samples)
+            if self.frequencies_ is not None:
+                self.frequencies_ = self.frequencies_.with_rows(samples)
+            if n_met and self.reservoir_ is not None:
+                self._fit_weights(self.reservoir_)
         return self
 
     def _meet(self, samples: Samples) -> int:

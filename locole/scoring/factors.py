@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
@@ -16,9 +18,9 @@ from locole.kernels.csr import Csr
 from locole.kernels.factors import Batches, Factors, descend
 from locole.kernels.product import add_dense_product
 from locole.label_past import Relabelling
-from locole.parallel.blocks import n_threads, workers
+from locole.parallel.blocks import n_threads, slices, workers
 from locole.parameters import N_JOBS, PASSES, SEED, at_least
-from locole.regressors.storage import pack
+from locole.regressors.storage import Weights, pack
 from locole.samples import Rows, Samples
 from locole.scoring.base import SKETCHED_ROWS, Codes, Contributions, LabelScorer, entries_of
 from locole.scoring.label_table import LabelTable
@@ -33,6 +35,8 @@ _BATCH, _NEGATIVES = 64, 512
 _RATE, _SQUARES, _SIZE = 0.2, 1e-2, 0.1
 # Share of the first rate by which rows are learnt that come later.
 _LATER = 0.25
+# Vectors that are packed in one go.
+_PACKED_ROWS = 4_096
 
 
 @saved_as("scorer.factors")
@@ -136,9 +140,10 @@ class FactorScorer(LabelScorer):
         starts = [_start(n_features, n_classes, np.random.default_rng(seed)) for seed in seeds]
         rates = np.linspace(_RATE, 0, self.epochs + 1)
         learnt = self._descended(samples.positive().labelled(), starts, rates)
-        self.feature_vectors_, self.feature_scales_ = pack(learnt.features, "int8")
-        self.label_vectors_, self.label_scales_ = pack(learnt.labels, "int8")
-        self.feature_squares_, self.label_squares_ = learnt.feature_squares, learnt.label_squares
+        features, labels, feature_squares, label_squares = zip(*learnt, strict=True)
+        self.feature_vectors_, self.feature_scales_ = _packed(features)
+        self.label_vectors_, self.label_scales_ = _packed(labels)
+        self.feature_squares_, self.label_squares_ = map(np.stack, (feature_squares, label_squares))
         return self
 
     def sketch(self, samples: Samples) -> FactorScorer | None:
@@ -170,14 +175,16 @@ class FactorScorer(LabelScorer):
         dither = np.random.default_rng([self.random_state, samples.n_rows, int(seen * 1024)])
         rates = np.array([_LATER * _RATE, 0])
         learnt = self._descended(samples._replace(X=X), starts, rates)
-        moved = np.flatnonzero((learnt.label_squares != self.label_squares_).any(axis=0))
-        features = features.replaced(met, learnt.features, dither)
-        labels = labels.replaced(moved, learnt.labels[moved], dither)
+        new_features, new_labels, feature_squares, label_squares = zip(*learnt, strict=True)
+        squares = np.stack(label_squares)
+        moved = np.flatnonzero((squares != self.label_squares_).any(axis=0))
+        features = features.replaced(met, np.hstack(new_features), dither)
+        labels = labels.replaced(moved, np.hstack([block[moved] for block in new_labels]), dither)
         self.feature_vectors_, self.feature_scales_ = features
         self.label_vectors_, self.label_scales_ = labels
         self.feature_squares_ = self.feature_squares_.copy()
-        self.feature_squares_[:, met] = learnt.feature_squares
-        self.label_squares_ = learnt.label_squares
+        self.feature_squares_[:, met] = np.stack(feature_squares)
+        self.label_squares_ = squares
         return self
 
     grows = True
@@ -229,7 +236,7 @@ class FactorScorer(LabelScorer):
         self.label_squares_ = np.pad(self.label_squares_, [(0, 0), new], constant_values=_SQUARES)
         return self
 
-    def _descended(self, samples: Samples, starts: list[Factors], rates: NDArray) -> Factors:
+    def _descended(self, samples: Samples, starts: list[Factors], rates: NDArray) -> list[Factors]:
         """Let every block of dimensions descend; ``rates`` are those at the ends of the epochs."""
         X = sp.csr_array(samples.csr, dtype=np.float32)
         weights = np.ones(samples.n_rows) if samples.weight is None else samples.weight
@@ -244,10 +251,7 @@ class FactorScorer(LabelScorer):
             return starts[block]
 
         with workers(min(len(starts), n_threads(self.n_jobs))) as apply:
-            learnt = list(apply(learn, list(range(len(starts)))))
-        features, labels, feature_squares, label_squares = zip(*learnt, strict=True)
-        squares = np.stack(feature_squares), np.stack(label_squares)
-        return Factors(np.hstack(features), np.hstack(labels), *squares)
+            return list(apply(learn, list(range(len(starts)))))
 
     # Score --------------------------------------------------------------------------------------
 
@@ -320,14 +324,32 @@ class FactorScorer(LabelScorer):
 
 def _start(n_features: int, n_classes: int, rng: np.random.Generator) -> Factors:
     """Short random vectors for features, none for labels."""
-    features = rng.standard_normal((n_features, _BLOCK_DIM), dtype=np.float32)
-    features *= np.float32(_SIZE / _BLOCK_DIM**0.5)
+    drawn = rng.integers(_quantiles().size, size=(n_features, _BLOCK_DIM), dtype=np.uint16)
     return Factors(
-        features,
+        _quantiles()[drawn],
         np.zeros((n_classes, _BLOCK_DIM), dtype=np.float32),
         np.full(n_features, _SQUARES, dtype=np.float32),
         np.full(n_classes, _SQUARES, dtype=np.float32),
     )
+
+
+@lru_cache(maxsize=1)
+def _quantiles() -> NDArray[np.float32]:
+    """Quantiles of the normal distribution from which vectors start: to draw one is to look it up."""
+    levels = (np.arange(2**16) + 0.5) / 2**16
+    return np.float32(_SIZE / _BLOCK_DIM**0.5) * ndtri(levels).astype(np.float32)
+
+
+def _packed(blocks: Sequence[NDArray[np.float32]]) -> Weights:
+    """Blocks of dimensions side by side in bytes; they never stand beside each other as float32."""
+    n_rows = len(blocks[0])
+    width = sum(block.shape[1] for block in blocks)
+    packed = Weights(np.empty((n_rows, width), np.int8), np.empty(n_rows, np.float32))
+    for rows in slices(n_rows, _PACKED_ROWS):
+        packed.numbers[rows], packed.scales[rows] = pack(
+            np.hstack([block[rows] for block in blocks]), "int8"
+        )
+    return packed
 
 
 def _batches(

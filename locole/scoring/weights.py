@@ -207,7 +207,7 @@ class _Trial(Candidates):
         penalty: NDArray | None = None,
         center: NDArray | float = 0.0,
         signed: NDArray[np.bool_] | None = None,
-        least_gain: float = 1e-8,
+        least_gain: float = 1e-6,
     ) -> NDArray[np.float64]:
         """Weights with the smallest loss, by Newton's method with bounds.
 
