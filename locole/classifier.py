@@ -65,7 +65,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         ``"mlp"`` (a network by softmax; needs torch), or any multi-output regressor of scikit-learn's
         kind, also a Pipeline, which is then given X as it is. ``"auto"`` fits the elastic net, label
         profiles if X has no negative entries, and low-rank factors. Their weights are fitted by maximum
-        likelihood on up to 2,000 validation rows, which they learn afterwards; ``choice_`` says what
+        likelihood on up to 4,000 validation rows, which they learn afterwards; ``choice_`` says what
         came out. With fewer than 1,000 rows or 257 features it is the elastic net alone. Dense rows, 32
         to 8,192 numbers of either sign such as sentence embeddings, get prototypes of labels instead
         (`locole.scoring.PrototypeScorer`).
@@ -105,7 +105,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         ``"balanced"``: ``n_samples / (n_classes · rows of the label)``, not for `partial_fit`.
     calibration : bool or "auto"
         Whether one regressor alone is fitted a second time, to four fifths of the rows, so that
-        probabilities can be fitted to up to 2,000 of the others. ``"auto"``: up to 10,000 rows, for
+        probabilities can be fitted to up to 4,000 of the others. ``"auto"``: up to 10,000 rows, for
         regressors of ours but networks. An ensemble has validation rows anyway. Without, probabilities
         are a guess until `calibrate` is called.
 
@@ -251,7 +251,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         continued by Delsarte–Goethals ones, and another full embedding says so: see `rehash`. The rows
         are added to what was learnt; a row given twice counts twice.
 
-        An ensemble keeps a sample of up to 2,000 rows as it scored them before it learnt them
+        An ensemble keeps a sample of up to 4,000 rows as it scored them before it learnt them
         (``scorer_.reservoir_``), in which new rows take the place of old ones. Weights and
         probabilities are fitted to it anew.
 

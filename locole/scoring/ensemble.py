@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import ceil
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,15 @@ __all__ = ["Ensemble"]
 _MIN_ROWS = 50
 # Share of the validation rows whose label is hidden from scorers, if one of them can answer such labels.
 _LEAST_HIDDEN, _MOST_HIDDEN = 0.05, 0.5
+# Validation rows that are enough to tell from sketches whether a scorer is worth a fit.
+_SKETCH_ROWS = 2_000
+
+
+class _Nearest(NamedTuple):
+    """How similar validation rows are to the training rows of their best labels."""
+
+    codes: Codes
+    similarity: NDArray
 
 
 @saved_as("scorer.ensemble")
@@ -129,7 +138,7 @@ class Ensemble(WeightedSum):
         scorers: Sequence[LabelScorer] = (),
         *,
         nearest: bool | Literal["auto"] = "auto",
-        n_validation: int = 2_000,
+        n_validation: int = 4_000,
         random_state: int = 0,
         n_jobs: int | None = None,
         engine: str | Engine = "threads",
@@ -170,20 +179,22 @@ class Ensemble(WeightedSum):
             totals = sums.totals(self.frequencies_.curves)
             self.choice_ = trial.choice(weights, totals, also=lost)
             ranked = trial.ranked(totals)
-            self.reranker_, ranked = self._reranker(trial, ranked, train, samples)
+            self.reranker_, ranked, nearest = self._reranker(trial, ranked, train, samples)
             self._validated = ranked
             parts = divided(weights, self.scorers_)
             self.weights_ = [
                 scorer.set_source_weights(part)
                 for scorer, part in zip(self.scorers_, parts, strict=True)
             ]
-            self.reservoir_ = self._first_reservoir(sums, train, samples.n_rows)
+            self.reservoir_ = self._first_reservoir(sums, nearest, train, samples.n_rows)
             for scorer in self.scorers_:
                 scorer.learn_rest(later, samples)
             self.frequencies_ = self.frequencies_.with_rows(later)
         return self
 
-    def _first_reservoir(self, sums: Trial, train: Samples, n_rows: int) -> Reservoir:
+    def _first_reservoir(
+        self, sums: Trial, nearest: _Nearest | None, train: Samples, n_rows: int
+    ) -> Reservoir:
         """The validation rows whose labels were known without them, as they were scored."""
         factors = [1 / weight if weight > 0 else 0.0 for weight in self.weights_]
         whole = sums._replace(scores=sums.scores * factors)
@@ -191,8 +202,13 @@ class Ensemble(WeightedSum):
         is_known = np.zeros(samples.n_rows, dtype=bool)
         is_known[samples.owners[np.isin(samples.codes, train.codes)]] = True
         known = np.flatnonzero(is_known | (samples.n_labels == 0))
-        said = self._said(whole, lambda best: whole.similarity(best, train, n_jobs=self.n_jobs))
-        said = said.take(known)
+
+        def similarity(best: Codes) -> NDArray:
+            if nearest is not None and np.array_equal(best, nearest.codes):
+                return nearest.similarity
+            return whole.similarity(best, train, n_jobs=self.n_jobs)
+
+        said = self._said(whole, similarity).take(known)
         labels = samples.take(known)._replace(X=np.empty((known.size, 0)), weight=None)
         return Reservoir(self.n_validation, n_rows, said, labels)
 
@@ -249,7 +265,9 @@ class Ensemble(WeightedSum):
             # Without names: beside these a rough version shows little of what a fit is worth.
             places = [i for i in sorted(fitted) if not fitted[i].answers_unseen]
             rough = [fitted[i] for i in places]
-            trial = Trial.of(rough, validation, rows_of_labels(train), n_jobs=self.n_jobs)
+            n_rows = min(validation.n_rows, _SKETCH_ROWS)
+            some = validation.take(np.arange(n_rows) * validation.n_rows // n_rows)
+            trial = Trial.of(rough, some, rows_of_labels(train), n_jobs=self.n_jobs)
             optional = [name for sketch in sketches.values() for name in sketch.sources]
             kept, weights = trial.without_idle(rough, optional)
             lost = trial.lost(rough, kept, weights)
@@ -291,23 +309,24 @@ class Ensemble(WeightedSum):
 
     def _reranker(
         self, trial: Trial, ranked: ValidationScores, train: Samples, samples: Samples
-    ) -> tuple[NearestScorer | None, ValidationScores]:
-        """Reranker, if there is to be one, and the validation rows' labels as it ranks them."""
+    ) -> tuple[NearestScorer | None, ValidationScores, _Nearest | None]:
+        """Reranker, if there is to be one, the validation rows' labels as it ranks them, and why."""
         if self.nearest is False:
-            return None, ranked
-        near = trial.similarity(ranked.codes[:, :RERANKED], train, n_jobs=self.n_jobs)
+            return None, ranked, None
+        best = ranked.codes[:, :RERANKED]
+        near = trial.similarity(best, train, n_jobs=self.n_jobs)
         evidence = Evidence.gather(ranked, near)
         before, after, is_better = evidence.counts()
         used = self.nearest is True or is_better
         found = {"rows": len(evidence.right), "before": before, "after": after, "used": used}
         self.choice_["nearest"] = found
         if not used:
-            return None, ranked
+            return None, ranked, None
         reranker = NearestScorer().fit(samples)
         evidence.fit_curve(reranker)
         said = np.full(ranked.scores.shape, reranker.curve_.min())
         said[:, :RERANKED] = reranker.curve_at(near)
-        return reranker, _reranked(ranked, reranker.scale_, said)
+        return reranker, _reranked(ranked, reranker.scale_, said), _Nearest(best, near)
 
     def partial_fit(self, samples: Samples) -> Self:
         """Let every scorer learn from more samples, some of which become validation rows before."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_cases import BY_NEWTON, CASES, IN_BYTES, IN_VIEWS, RESERVOIR
+from golden_cases import BY_NEWTON, CASES, FROM_TABLE, IN_BYTES, IN_VIEWS, RESERVOIR
 
 from locole import load
 from locole.io import FORMAT, outline, read_manifest
@@ -62,6 +62,8 @@ RETIRED |= {f"{name}_views" for name in IN_VIEWS}
 RETIRED |= {*(f"{name}_bytes" for name in IN_BYTES), "default_several_labels", "default_network"}
 # Before weights were fitted by Newton's method, and factors in four epochs.
 RETIRED |= set(BY_NEWTON)
+# Before the first vectors of factors were drawn from a table.
+RETIRED |= {*FROM_TABLE, "default_name_vectors"}
 REFITTED = [
     (number, name)
     for number, name in EVERY

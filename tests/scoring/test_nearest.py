@@ -88,7 +88,7 @@ def one_of_a_kind(*, seed: int):
     return sp.csr_array(rows), law
 
 
-LAWS, LAW = one_of_a_kind(seed=0)
+LAWS, LAW = one_of_a_kind(seed=1)
 HALF = LAW.size * 3 // 4
 
 
