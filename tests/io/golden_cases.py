@@ -570,7 +570,7 @@ CASES |= {f"{name}_newton": CASES[name]._replace(has_file=False) for name in BY_
 
 
 #: The same since the first vectors of factors are drawn from a table, and the elastic net of an ensemble
-#: is solved to 1 %.
+#: is solved to 2 %.
 FROM_TABLE = tuple(f"{name}_newton" for name in BY_NEWTON)
 CASES |= {name.replace("_newton", "_table"): CASES[name] for name in FROM_TABLE}
 
