@@ -88,7 +88,7 @@ def one_of_a_kind(*, seed: int):
     return sp.csr_array(rows), law
 
 
-LAWS, LAW = one_of_a_kind(seed=1)
+LAWS, LAW = one_of_a_kind(seed=7)
 HALF = LAW.size * 3 // 4
 
 
