@@ -15,7 +15,7 @@ from locole.kernels.csr import Csr
 from locole.kernels.product import add_dense_product, add_sparse_product
 from locole.kernels.simd import WIDTH, padded_width
 from locole.regressors.base import TargetRegressor
-from locole.regressors.storage import Storage, Weights, pack, unpack, widened
+from locole.regressors.storage import Storage, Weights, narrowed, pack, unpack, widened
 from locole.samples import checked_rows
 
 __all__ = ["LinearRegressor"]
@@ -92,7 +92,7 @@ class LinearRegressor(TargetRegressor):
     def compact(self) -> None:
         """Keep weights as the parameters say, once nothing is to be learnt soon."""
         if self.storage == "int4" and self._weights.dtype == np.int8:
-            self._weights, self._scales = pack(unpack(self._kept), self.storage)
+            self._weights, self._scales = narrowed(self._kept)
 
     def _some_weights(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows of `_all_weights`, of packed weights, without making the others."""

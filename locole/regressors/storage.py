@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Storage", "Weights", "pack", "unpack", "widened"]
+__all__ = ["Storage", "Weights", "narrowed", "pack", "unpack", "widened"]
 
 # Rows packed at a time.
 _ROWS = 1024
@@ -85,6 +85,17 @@ def unpack(weights: Weights) -> NDArray[np.float32]:
     if numbers.dtype == np.int8:
         return numbers * scales[:, None]
     return numbers
+
+
+def narrowed(weights: Weights) -> Weights:
+    """Return weights in bytes as weights of four bits."""
+    numbers, scales = weights
+    found = Weights(np.empty((numbers.shape[0], weights.width // 2), np.uint8), scales.copy())
+    for first in range(0, numbers.shape[0], _ROWS):
+        rows = slice(first, first + _ROWS)
+        part = Weights(numbers[rows], scales[rows])
+        found.numbers[rows], found.scales[rows] = pack(unpack(part), "int4")
+    return found
 
 
 def widened(weights: Weights) -> Weights:
