@@ -17,7 +17,7 @@ TESTS = Path(__file__).parents[1]
 sys.path += [str(TESTS), str(TESTS / "io")]
 
 from forgery import Forgery, wrapped  # noqa: E402
-from golden_cases import CASES, Data  # noqa: E402
+from golden_cases import Data, case_of  # noqa: E402
 from mutations import mutate  # noqa: E402
 from runner import folder  # noqa: E402
 
@@ -53,7 +53,7 @@ def honest(kind: str) -> Forgery:
 @cache
 def questions(kind: str) -> Data:
     """A few rows of the case, and a new label."""
-    data = CASES[kind.rpartition("/")[2]].data()
+    data = case_of(kind.rpartition("/")[2]).data()
     y = data.y[:_ROWS] if isinstance(data.y, list) else np.array(data.y[:_ROWS])
     return Data(data.X[:_ROWS], y, data.questions[:_ROWS])
 

@@ -1,5 +1,7 @@
 """The golden cases: one model of every kind, the data it learns from and what it is asked.
 
+A golden folder is named after its case, with a word behind if there was a folder of the case already.
+
 All data is drawn here by `numpy.random.default_rng`, so that every version of locole can fit the same
 models again. Only public methods are used: constructors, ``fit``, ``partial_fit``, ``predict_topk``,
 ``decision_function``.
@@ -49,7 +51,7 @@ class Case(NamedTuple):
     """Whether probabilities are asked for too."""
     has_file: bool = True
     """Whether a saved model is kept beside the answers; not if it would be large."""
-    max_bytes: int = 150_000
+    max_bytes: int = 400_000
     """The saved folder is smaller."""
 
     def fitted(self) -> Any:
@@ -327,7 +329,6 @@ CASES: dict[str, Case] = {
         partial(classifier, nearest=False, factors=True),
         partial(words, 40, seed=4),
         has_all_scores=True,
-        max_bytes=400_000,
     ),
     "default_one_hot": Case(
         partial(classifier, "auto", None, nearest=False),
@@ -369,9 +370,7 @@ CASES: dict[str, Case] = {
         sentences,
         has_all_scores=True,
     ),
-    "default_several_labels": Case(
-        partial(classifier, nearest=True), tagged, has_all_scores=True, max_bytes=250_000
-    ),
+    "default_several_labels": Case(partial(classifier, nearest=True), tagged, has_all_scores=True),
     "default_several_labels_grown": Case(
         partial(classifier, nearest=False),
         tagged,
@@ -423,21 +422,12 @@ CASES: dict[str, Case] = {
     ),
     "kernel": Case(partial(classifier, regressor="kernel"), _few_words, has_all_scores=True),
     "softmax": Case(partial(classifier, regressor="softmax"), _few_words, has_all_scores=True),
-    "softmax_options": Case(
-        lambda: classifier(
-            "nelson",
-            11,
-            regressor=SoftmaxRegressor(l2=1e-4, storage="int8"),
-        ),
-        _few_words,
-    ),
     "softmax_sampled": Case(
         lambda: classifier("auto", None, regressor=SoftmaxRegressor(n_sampled=32)),
         partial(words, 300, n_samples=900, n_features=500),
         has_file=False,
     ),
     "softmax_grown": Case(partial(classifier, regressor="softmax"), _few_words, grown),
-    "softmax_paced": Case(partial(classifier, regressor="softmax"), _few_words, grown),
     "network": Case(lambda: classifier(regressor=network()), _few_words, has_all_scores=True),
     "network_squared": Case(
         lambda: classifier(
@@ -462,7 +452,6 @@ CASES: dict[str, Case] = {
         partial(classifier, nearest=True),
         partial(words, 32, n_samples=1160, seed=6),
         lambda model, data: lived(model, data),
-        max_bytes=400_000,
     ),
     # What locole is compared with.
     **{f"baseline_{name.lower()}": Case(partial(baseline, name), _few_words) for name in BASELINES},
@@ -477,33 +466,6 @@ CASES: dict[str, Case] = {
         phrases,
     ),
 }
-
-#: Cases whose answers are others since weights are kept in bytes and validation rows are the last of
-#: each label; the models of before are still read.
-IN_BYTES = (
-    "default_elastic_net_profiles",
-    "default_nothing",
-    "default_many_labels",
-    "default_nearest_chosen",
-    "elastic_net_profiles",
-    "network_profiles",
-    "network_profiles_nearest",
-    "default",
-    "default_one_hot",
-    "default_profiles",
-    "default_signed",
-    "default_weighted",
-    "default_grown",
-    "default_texts",
-    "default_factors",
-    "default_dense",
-    "default_dense_grown",
-    "default_paired",
-)
-#: Cases whose answers are others since learning more fits the weights of an ensemble anew.
-RESERVOIR = ("default_several_labels_grown", "default_dense_grown")
-CASES |= {f"{name}_reservoir": CASES[name]._replace(max_bytes=400_000) for name in RESERVOIR}
-CASES |= {f"{name}_bytes": CASES[name] for name in IN_BYTES}
 
 
 @cache
@@ -540,40 +502,6 @@ CASES["default_label_texts"] = Case(
     k=1,
 )
 
-#: Cases whose answers are others since dense rows are seen in two views.
-IN_VIEWS = ("default_dense", "default_dense_grown", "default_paired")
-CASES |= {f"{name}_views": CASES[name]._replace(max_bytes=400_000) for name in IN_VIEWS}
-# Prototypes that learn all rows again are saved as before.
-CASES |= {f"{name}_again": CASES[name]._replace(has_file=False) for name in IN_VIEWS}
-#: Cases of ensembles since weights depend on how many rows a label has, and those of plain profiles may
-#: be negative; the models of before are still read.
-BY_ROWS = (
-    "default",
-    "default_texts",
-    "default_profiles",
-    "default_nearest_chosen",
-    "default_several_labels",
-    "network_profiles_nearest",
-)
-CASES |= {f"{name}_by_rows": CASES[name]._replace(max_bytes=400_000) for name in BY_ROWS}
-
-#: Cases of ensembles since their weights are fitted by Newton's method and factors learn in four epochs.
-#: They are saved as before.
-BY_NEWTON = (
-    *(f"{name}_by_rows" for name in BY_ROWS),
-    *(f"{name}_again" for name in IN_VIEWS),
-    "default_living",
-    "default_several_labels_grown_reservoir",
-    "default_label_texts",
-)
-CASES |= {f"{name}_newton": CASES[name]._replace(has_file=False) for name in BY_NEWTON}
-
-
-#: The same since the first vectors of factors are drawn from a table, and the elastic net of an ensemble
-#: is solved to 2 %.
-FROM_TABLE = tuple(f"{name}_newton" for name in BY_NEWTON)
-CASES |= {name.replace("_newton", "_table"): CASES[name] for name in FROM_TABLE}
-
 
 def name_vectors(factors: bool | Literal["auto"] = "auto") -> LocoleClassifier:
     """Dense rows, and a vector for the text of each label."""
@@ -589,3 +517,8 @@ CASES["four_bits"] = Case(
     partial(numbers, 4),
     k=2,
 )
+
+
+def case_of(folder: str) -> Case:
+    """The case that a golden folder is of: the longest name that its own begins with."""
+    return CASES[max((name for name in CASES if folder.startswith(name)), key=len)]
