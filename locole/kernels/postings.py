@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from locole.kernels.jit import inline, kernel
-from locole.kernels.simd import WIDTH, broadcast, fma, load, prefetch, store
+from locole.kernels.simd import (
+    WIDTH,
+    broadcast,
+    exp,
+    fma,
+    greatest,
+    load,
+    prefetch,
+    store,
+    total,
+    zeros,
+)
 from locole.kernels.topk import push_rows
 
 __all__ = ["fill_evidence", "gather_evidence", "scan_postings", "tune_features"]
@@ -62,14 +73,15 @@ def _mark(slots, rivals, code, marks):
 @kernel
 def fill_evidence(
     row, indptr, indices, data, code, weight, rivals, lists, labels, sums, weights, full,
-    full_sums, full_weights, by_label, by_feature, total, slots, out,
+    full_sums, full_weights, by_label, by_feature, mass, slots, out,
 ):  # fmt: skip
-    """What each feature of a row says for each rival and, in the last column, for its own label.
+    """What each feature of a row says for each rival and, in the column behind, for its own label.
 
     The row's own part in its label's sums is taken out first (``weight`` times the row): without that
     every row would speak for its label. Lists are walked from end to end: they are short, and looking
     17 labels up in each took longer. full_sums, full_weights : (labels, full features), a label's
-    numbers side by side; slots : (labels,) of −1, work; out : (features of the row, rivals + 1).
+    numbers side by side; slots : (labels,) of −1, work; out : (features of the row, WIDTH), of which
+    columns behind the own label's stay as they are.
     """
     start, stop = indptr[row], indptr[row + 1]
     n = rivals.size
@@ -91,7 +103,7 @@ def fill_evidence(
             for j in range(n):
                 line[j] = x * full_weights[rivals[j], full[f]]
         else:
-            line[:] = 0
+            line[:n] = 0
             for q in range(lists[f], lists[f + 1]):
                 slot = slots[labels[q]]
                 if slot == n:
@@ -101,20 +113,20 @@ def fill_evidence(
         line[n] = 0
         if left > 1e-6 * x and rest > 0:
             others = max(by_feature[f] - x * weight, 1e-12)
-            line[n] = x * np.log1p(left / rest * (total - size) / others)
+            line[n] = x * np.log1p(left / rest * (mass - size) / others)
     _mark(slots, rivals, code, False)
 
 
 @kernel
 def gather_evidence(
     rare_indptr, rare_indices, rare_data, indptr, indices, data, codes, row_weights, lists, labels,
-    sums, weights, full, table, full_sums, full_weights, room, no_labels, by_label, by_feature, total,
+    sums, weights, full, table, full_sums, full_weights, room, no_labels, by_label, by_feature, mass,
     slots, scores, found, evidence,
 ):  # fmt: skip
     """For each row its rivals, best by its rare features, and what every feature says of them.
 
     The lists that a row's rare features have are in the cache when they are walked again. scores,
-    found : (rows, rivals) filled; evidence : (non-zeros of the rows, rivals + 1) filled.
+    found : (rows, rivals) filled; evidence : (non-zeros of the rows, WIDTH) filled.
     """
     nobody = np.empty((1, 0), dtype=np.int64)
     nothing = np.empty((1, 0), dtype=np.float32)
@@ -125,46 +137,44 @@ def gather_evidence(
         )  # fmt: skip
         fill_evidence(
             i, indptr, indices, data, codes[i], row_weights[i], found[i], lists, labels, sums,
-            weights, full, full_sums, full_weights, by_label, by_feature, total, slots,
+            weights, full, full_sums, full_weights, by_label, by_feature, mass, slots,
             evidence[indptr[i] - indptr[0] :],
         )  # fmt: skip
 
 
 @kernel
-def tune_features(indptr, indices, codes, found, evidence, scale, rates, logits, tuned, squares):
+def tune_features(indptr, indices, codes, found, evidence, scale, rates, tuned, squares):
     """AdaGrad steps for the features' weights, row by row; returns the mean loss.
 
     The logit of a candidate is scale · Σ_f tuned[f] · evidence[f], and the loss the cross-entropy of
-    the row's label among the candidates ``found`` and itself. rates : learning rate of each row.
+    the row's label among the candidates ``found`` and itself. evidence : (non-zeros · WIDTH,), of each
+    the rivals and the own label; rates : learning rate of each row.
     """
     n = found.shape[1]
+    lanes = np.empty(WIDTH, dtype=evidence.dtype)
     loss = 0.0
     for r in range(indptr.size - 1):
         start, stop = indptr[r], indptr[r + 1]
-        lines = evidence[start - indptr[0] :]
-        logits[:] = 0
+        logits = zeros(evidence)
         for p in range(start, stop):
-            line, factor = lines[p - start], scale * tuned[indices[p]]
-            for j in range(n + 1):
-                logits[j] += factor * line[j]
+            factor = broadcast(scale * tuned[indices[p]])
+            logits = fma(factor, load(evidence, (p - indptr[0]) * WIDTH), logits)
+        store(lanes, 0, logits)
+        own = lanes[n]
+        lanes[n + 1 :] = -np.inf
         for j in range(n):
             if found[r, j] == codes[r]:
-                logits[j] = -np.inf
-        top = logits.max()
-        mass = 0.0
-        for j in range(n + 1):
-            logits[j] = np.exp(logits[j] - top)
-            mass += logits[j]
-        loss -= np.log(logits[n] / mass)
-        for j in range(n + 1):
-            logits[j] /= mass
-        logits[n] -= 1
+                lanes[j] = -np.inf
+        top = greatest(load(lanes, 0))
+        odds = exp(load(lanes, 0) - broadcast(top))
+        mass = total(odds)
+        loss += np.log(mass) - (own - top)
+        store(lanes, 0, broadcast(scale / mass) * odds)
+        lanes[n] -= scale
+        slopes = load(lanes, 0)
         for p in range(start, stop):
-            line, f = lines[p - start], indices[p]
-            slope = evidence.dtype.type(0)
-            for j in range(n + 1):
-                slope += logits[j] * line[j]
-            slope *= scale
+            f = indices[p]
+            slope = total(slopes * load(evidence, (p - indptr[0]) * WIDTH))
             squares[f] += slope * slope
             tuned[f] = max(tuned[f] - rates[r] * slope / np.sqrt(squares[f]), 0)
     return loss / max(indptr.size - 1, 1)

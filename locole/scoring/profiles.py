@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.postings import gather_evidence, scan_postings, tune_features
-from locole.kernels.simd import padded_width
+from locole.kernels.simd import WIDTH, padded_width
 from locole.label_past import Relabelling
 from locole.parallel.blocks import map_blocks, slices
 from locole.parallel.progress import track
@@ -24,9 +24,11 @@ from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
 
 __all__ = ["ProfileScorer", "suit_profiles"]
 
-# How features are tuned: rows and rivals of each, first learning rate, scale of the logits. Two passes
-# at a third of the rate took twice the time and gave no more (cve_product, gesetze_de, city names).
-_TUNE_ROWS, _RIVALS, _RATE, _SCALE = 60_000, 16, 3.0, 0.4
+# How features are tuned: rows, first learning rate, scale of the logits. Two passes at a third of the
+# rate took twice the time and gave no more (cve_product, gesetze_de, city names).
+_TUNE_ROWS, _RATE, _SCALE = 50_000, 3.0, 0.4
+# Rivals of a row, which fill a vector together with its own label.
+_RIVALS = WIDTH - 1
 # A feature that more than one label in so many has is kept as a full row.
 _FULL = 16
 # ... and, if it is more than so many labels, has no say in who the rivals of a row are: that takes most
@@ -310,9 +312,8 @@ class ProfileScorer(LabelScorer):
                 if samples.starts is not None:
                     found = np.where(samples.has(found, rows[some]), mine[:, None], found)
                 tune_features(
-                    X.indptr[some.start : some.stop + 1], X.indices, mine, found, said,
-                    np.float32(_SCALE), rates[some],
-                    np.empty(said.shape[1], dtype=np.float32), tuned, squares,
+                    X.indptr[some.start : some.stop + 1], X.indices, mine, found, said.ravel(),
+                    np.float32(_SCALE), rates[some], tuned, squares,
                 )  # fmt: skip
         self.set_feature_weights(tuned)
 
@@ -490,7 +491,7 @@ class _Evidence:
         k = min(_RIVALS, S.shape[1])
         scores = np.full((indptr.size - 1, k), -np.inf, dtype=np.float32)
         found = np.zeros(scores.shape, dtype=np.int64)
-        evidence = np.empty((indptr[-1] - indptr[0], k + 1), dtype=np.float32)
+        evidence = np.zeros((indptr[-1] - indptr[0], WIDTH), dtype=np.float32)
         gather_evidence(
             self._rare.indptr[pointers], self._rare.indices, self._rare.data, indptr, X.indices,
             X.data, self._codes[part], self._weight[part], S.indptr, S.indices, S.data,
