@@ -24,6 +24,7 @@ from locole.regressors.storage import Weights, pack
 from locole.samples import Rows, Samples
 from locole.scoring.base import SKETCHED_ROWS, Codes, Contributions, LabelScorer, entries_of
 from locole.scoring.label_table import LabelTable
+from locole.sparse_rows import row_squares
 
 __all__ = ["FactorScorer"]
 
@@ -35,6 +36,9 @@ _BATCH, _NEGATIVES = 64, 512
 _RATE, _SQUARES, _SIZE = 0.2, 1e-2, 0.1
 # Share of the first rate by which rows are learnt that come later.
 _LATER = 0.25
+# Rows that a feature must have: the vector of one that a single row has would learn to tell that row,
+# which helps no other row (city names as raw texts, where most features are such: 1.4 points).
+_LEAST_ROWS = 2
 # Vectors that are packed in one go.
 _PACKED_ROWS = 4_096
 
@@ -50,6 +54,9 @@ class FactorScorer(LabelScorer):
     the features' vectors, what is learnt from one label serves the others: that two features mean the
     same (spellings of a syllable in two scripts, synonyms) is told by any label that has both. A model
     with weights of its own for each label cannot see that.
+
+    Features that only one training row has get no vector by `fit`, and the other features of a row are
+    scaled up to its length.
 
     Blocks of 64 dimensions are learnt independently, from other random numbers and with other negatives,
     so their sum is an ensemble, they are learnt in parallel, and the answer does not depend on the
@@ -136,14 +143,18 @@ class FactorScorer(LabelScorer):
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Learn the vectors of features and labels."""
         n_features, n_classes = samples.X.shape[1], samples.n_classes
+        samples = samples.positive().labelled()
+        met, X = _without_rare(samples.csr)
         seeds = [[self.random_state, block] for block in range(self.n_blocks)]
-        starts = [_start(n_features, n_classes, np.random.default_rng(seed)) for seed in seeds]
+        starts = [_start(met.size, n_classes, np.random.default_rng(seed)) for seed in seeds]
         rates = np.linspace(_RATE, 0, self.epochs + 1)
-        learnt = self._descended(samples.positive().labelled(), starts, rates)
+        learnt = self._descended(samples._replace(X=X), starts, rates)
         features, labels, feature_squares, label_squares = zip(*learnt, strict=True)
-        self.feature_vectors_, self.feature_scales_ = _packed(features)
+        self.feature_vectors_, self.feature_scales_ = _placed(_packed(features), met, n_features)
         self.label_vectors_, self.label_scales_ = _packed(labels)
-        self.feature_squares_, self.label_squares_ = map(np.stack, (feature_squares, label_squares))
+        squares = np.full((self.n_blocks, n_features), _SQUARES, dtype=np.float32)
+        squares[:, met] = np.stack(feature_squares)
+        self.feature_squares_, self.label_squares_ = squares, np.stack(label_squares)
         return self
 
     def sketch(self, samples: Samples) -> FactorScorer | None:
@@ -340,6 +351,18 @@ def _quantiles() -> NDArray[np.float32]:
     return np.float32(_SIZE / _BLOCK_DIM**0.5) * ndtri(levels).astype(np.float32)
 
 
+def _without_rare(X: sp.csr_array) -> tuple[NDArray[np.int64], sp.csr_array]:
+    """Features of two rows or more, and rows with these alone, which keep their length."""
+    met = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= _LEAST_ROWS)
+    if met.size == X.shape[1]:
+        return met, X
+    left = sp.csr_array(X[:, met], dtype=np.float32)
+    before, after = np.sqrt(row_squares(X)), np.sqrt(row_squares(left))
+    grown = np.divide(before, after, where=after > 0, out=np.zeros_like(after))
+    left.data *= np.repeat(grown, np.diff(left.indptr)).astype(np.float32)
+    return met, left
+
+
 def _packed(blocks: Sequence[NDArray[np.float32]]) -> Weights:
     """Blocks of dimensions side by side in bytes; they never stand beside each other as float32."""
     n_rows = len(blocks[0])
@@ -350,6 +373,15 @@ def _packed(blocks: Sequence[NDArray[np.float32]]) -> Weights:
             np.hstack([block[rows] for block in blocks]), "int8"
         )
     return packed
+
+
+def _placed(packed: Weights, places: NDArray[np.int64], n_rows: int) -> Weights:
+    """The same vectors at these places among ``n_rows``, the others being zero."""
+    if places.size == n_rows:
+        return packed
+    numbers, scales = np.zeros((n_rows, packed.numbers.shape[1]), np.int8), np.zeros(n_rows)
+    numbers[places], scales[places] = packed
+    return Weights(numbers, scales.astype(np.float32))
 
 
 def _batches(

@@ -165,3 +165,31 @@ def test_squares_whose_sum_is_beyond_single_precision():
     scorer = FactorScorer(n_blocks=1).fit(samples)
     scorer.label_squares_[:] = 3e38
     assert np.isfinite(unpack(scorer.partial_fit(samples)._labels)).all()
+
+
+# --- features of one row ---
+
+
+def test_what_a_single_row_has_is_not_learnt():
+    samples = problem()
+    own = sp.eye_array(samples.n_rows, dtype=np.float32, format="csr") * 5
+    X = sp.csr_array(sp.hstack([samples.X, own], format="csr"))
+    scorer = FactorScorer(n_blocks=1).fit(samples._replace(X=X))
+    n = samples.X.shape[1]
+    assert not scorer.feature_vectors_[n:].any()
+
+    # The others as if they had been alone, at the length of the whole rows.
+    lengths = [np.sqrt((rows.power(2)).sum(axis=1)) for rows in (X, samples.X)]
+    scaled = sp.csr_array(sp.diags_array(lengths[0] / lengths[1]) @ samples.X, dtype=np.float32)
+    alone = FactorScorer(n_blocks=1).fit(samples._replace(X=scaled))
+    np.testing.assert_allclose(
+        scorer.all_scores(Rows(X)), alone.all_scores(Rows(samples.X)), rtol=2e-2, atol=2e-2
+    )
+
+
+def test_rows_without_a_common_feature():
+    X = sp.eye_array(40, dtype=np.float32, format="csr")
+    scorer = FactorScorer(n_blocks=1).fit(Samples(sp.csr_array(X), np.arange(40) % 3, 3))
+    assert not scorer.all_scores(Rows(sp.csr_array(X))).any()
+    later = scorer.partial_fit(Samples(sp.csr_array(X), np.arange(40) % 3, 3))
+    assert np.isfinite(later.all_scores(Rows(sp.csr_array(X)))).all()
