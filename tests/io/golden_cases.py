@@ -589,3 +589,8 @@ CASES["four_bits"] = Case(
     partial(numbers, 4),
     k=2,
 )
+
+#: Cases of words and characters since a row of both is scaled once; the models of before are still read,
+#: and scale each separately.
+SCALED_ONCE = ("texts", "default_label_texts_table")
+CASES |= {f"{name}_scaled_once": CASES[name] for name in SCALED_ONCE}

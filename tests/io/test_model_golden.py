@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_cases import BY_NEWTON, CASES, FROM_TABLE, IN_BYTES, IN_VIEWS, RESERVOIR
+from golden_cases import (
+    BY_NEWTON,
+    CASES,
+    FROM_TABLE,
+    IN_BYTES,
+    IN_VIEWS,
+    RESERVOIR,
+    SCALED_ONCE,
+)
 
 from locole import load
 from locole.io import FORMAT, outline, read_manifest
@@ -64,6 +72,8 @@ RETIRED |= {*(f"{name}_bytes" for name in IN_BYTES), "default_several_labels", "
 RETIRED |= set(BY_NEWTON)
 # Before the first vectors of factors were drawn from a table.
 RETIRED |= {*FROM_TABLE, "default_name_vectors"}
+# Before rows of words and characters were scaled once.
+RETIRED |= set(SCALED_ONCE)
 REFITTED = [
     (number, name)
     for number, name in EVERY
