@@ -134,25 +134,26 @@ def _count_runs(
 
 
 def tfidf(counts: Any, idf: NDArray | None = None) -> tuple[Any, NDArray]:
-    """Rows of unit length, in place of the counts, and the weights, learnt if not given.
+    """TF-IDF in place of the counts, and the weights, learnt if not given.
 
-    As scikit-learn's TfidfTransformer has them, to the bit, without its checks: these take longer than
-    the features of a short text.
+    As scikit-learn's TfidfTransformer has it without a norm, to the bit, without its checks: these take
+    longer than the features of a short text.
     """
     if idf is None:
         idf = TfidfTransformer().fit(counts).idf_
     np.log(counts.data, out=counts.data)
     counts.data += 1
     counts.data *= idf[counts.indices]
-    inplace_csr_row_normalize_l2(counts)
     return counts, idf
 
 
-def joined(parts: list[Any]) -> sp.csr_matrix:
-    """One matrix of rows of unit length, in which every part has the same weight."""
+def joined(parts: list[Any], *, apart: bool = False) -> sp.csr_matrix:
+    """One matrix of rows of unit length; with ``apart``, parts are scaled first, to the same weight."""
+    if apart and len(parts) > 1:
+        for part in parts:
+            inplace_csr_row_normalize_l2(part)
     X = sp.csr_matrix(parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr"))
-    if len(parts) > 1:
-        inplace_csr_row_normalize_l2(X)
+    inplace_csr_row_normalize_l2(X)
     if X.nnz < 2**31:
         X.indices = X.indices.astype(np.int32, copy=False)
         X.indptr = X.indptr.astype(np.int32, copy=False)

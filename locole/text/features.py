@@ -28,8 +28,8 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
     """Texts as sparse rows of unit length: TF-IDF of words, of n-grams of characters, or of both.
 
     A count c becomes ``1 + ln c``, times ``1 + ln((1 + n) / (1 + df))`` for a term in df of n texts.
-    With both, words and characters have the same weight in each row. Capital letters, and different
-    ways to write the same Unicode character, make no difference.
+    With both, a row is scaled as a whole, so that words and characters count by their TF-IDF. Capital
+    letters, and different ways to write the same Unicode character, make no difference.
 
     Parameters
     ----------
@@ -62,6 +62,9 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
     grown_ : array of shape (n_times, n_blocks), or None
         Terms of words and of characters that came each time, if some came later: their columns are
         after all that were there.
+    scaling_ : str or None
+        What is scaled to unit length: ``"row"``, words and characters together. None in old files:
+        words and characters of a row are scaled separately first, and have the same weight.
 
     Examples
     --------
@@ -91,9 +94,11 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         "_settings": dict,
         "n_texts_": (int, type(None)),
         "grown_": (np.ndarray, type(None)),
+        "scaling_": (str, type(None)),
     }
     n_texts_: int | None
     grown_: NDArray[np.int64] | None
+    scaling_: str | None
 
     def __init__(
         self,
@@ -162,7 +167,7 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         self.terms_ = {block: v.get_feature_names_out() for block, v in has_terms.items()}
         self.analyzer_, self.analyzer_reason_, self.idf_ = analyzer, reason, idf
         self._vectorizers, self._settings = vectorizers, settings
-        self.n_texts_, self.grown_ = len(texts), None
+        self.n_texts_, self.grown_, self.scaling_ = len(texts), None, "row"
         return joined(parts)
 
     def partial_fit(self, texts: Any, y: Any = None) -> Self:
@@ -263,7 +268,8 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         texts = check_texts(texts)
         counts = [(b, v.transform(each_text(texts))) for b, v in self._ready().items()]
-        X = joined([tfidf(c, self.idf_[block])[0] for block, c in counts])
+        rows = [tfidf(c, self.idf_[block])[0] for block, c in counts]
+        X = joined(rows, apart=self.scaling_ is None)
         if self.grown_ is not None:
             X.indices = self.places().astype(X.indices.dtype)[X.indices]
             X.has_sorted_indices = False
@@ -350,6 +356,8 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
             fits = fits and bool((np.abs(idf) <= LARGEST).all())
         if not fits or not self._are_grown():
             raise ModelFileError("its terms and their weights do not fit together")
+        if self.scaling_ not in (None, "row"):
+            raise ModelFileError("it scales rows of texts in an unknown way: upgrade locole")
 
     def _are_grown(self) -> bool:
         """Whether what a file says of terms that came later fits to the terms."""

@@ -8,6 +8,7 @@ import pickle
 import re
 import tracemalloc
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.utils import estimator_checks as checks
 
 from locole.exceptions import LocoleError, ModelFileError
@@ -36,12 +37,13 @@ TEXTS = [
     "...",
 ]
 ANALYZERS = ["word", "char", "both"]
+GOLDEN = Path(__file__).parents[1] / "io" / "golden"
 
 each_analyzer = pytest.mark.parametrize("analyzer", ANALYZERS)
 each_size = pytest.mark.parametrize("n_features", [None, 64])
 
 
-def reference(analyzer, ngrams):
+def reference(analyzer, ngrams, **options):
     return TfidfVectorizer(
         analyzer="word" if analyzer == "word" else "char_wb",
         ngram_range=ngrams,
@@ -49,7 +51,13 @@ def reference(analyzer, ngrams):
         token_pattern=word_pattern() if analyzer == "word" else None,
         sublinear_tf=True,
         dtype=np.float32,
+        **options,
     )
+
+
+def unit_rows(X):
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(norms > 0, norms, 1)
 
 
 @pytest.mark.parametrize(("analyzer", "ngrams"), [("word", (1, 2)), ("char", (2, 4))])
@@ -83,15 +91,76 @@ def test_counts_are_scikit_learns_to_the_bit(block, ngrams, min_df, monkeypatch)
         np.testing.assert_array_equal(getattr(X, name), getattr(Y, name), strict=True)
 
 
-def test_both_analyzers_have_the_same_weight():
+@given(texts=st.lists(st.text("abAß 全.", max_size=20), max_size=5))
+def test_words_and_characters_count_by_their_tfidf(texts):
+    """A row is the TF-IDF of all its terms, as scikit-learn has it, scaled once."""
+    texts = [*TEXTS, *texts]
     ours = TextFeatures("both")
-    X = ours.fit_transform(TEXTS).toarray()
-    words, grams = reference("word", (1, 2)), reference("char", (2, 4))
-    W, G = words.fit_transform(TEXTS).toarray(), grams.fit_transform(TEXTS).toarray()
-    expected = np.hstack([W, G])
-    norms = np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(X, expected / np.where(norms > 0, norms, 1), atol=1e-6)
+    X = ours.fit_transform(texts).toarray()
+    words = reference("word", (1, 2), norm=None)
+    grams = reference("char", (2, 4), norm=None)
+    W, G = words.fit_transform(texts).toarray(), grams.fit_transform(texts).toarray()
+    np.testing.assert_allclose(X, unit_rows(np.hstack([W, G])), atol=1e-6)
     assert ours.n_columns_ == W.shape[1] + G.shape[1] == len(ours.get_feature_names_out())
+    new = ["the cat and an unknown dog", "кот", "unknown"]
+    W, G = words.transform(new).toarray(), grams.transform(new).toarray()
+    np.testing.assert_allclose(
+        ours.transform(new).toarray(), unit_rows(np.hstack([W, G])), atol=1e-6
+    )
+
+
+def test_hashed_words_and_characters_count_by_their_tfidf():
+    X = TextFeatures("both", n_features=2**16).fit_transform(TEXTS).toarray()
+    hashed = [
+        HashingVectorizer(
+            analyzer="word" if block == "word" else "char_wb",
+            ngram_range=ngrams,
+            preprocessor=folded,
+            token_pattern=word_pattern() if block == "word" else None,
+            n_features=2**15,
+            alternate_sign=False,
+            norm=None,
+        )
+        for block, ngrams in (("word", (1, 2)), ("char", (2, 4)))
+    ]
+    weights = TfidfTransformer(sublinear_tf=True)
+    expected = weights.fit_transform(sp.hstack([h.fit_transform(TEXTS) for h in hashed]))
+    np.testing.assert_allclose(X, expected.toarray(), atol=1e-6)
+
+
+def test_rows_of_an_old_file_are_as_they_were(tmp_path):
+    """Words and characters are scaled separately first; so they are when it is saved again and grows."""
+    old = read_model(GOLDEN / "format2" / "texts").features_
+    assert old.scaling_ is None
+    write_model(tmp_path / "m", old)
+    new = ["it purrs and barks", "мурлычет", "?!"]
+    words, grams = reference("word", (1, 2)), reference("char", (2, 4))
+    for block, vectorizer in (("word", words), ("char", grams)):
+        vectorizer.vocabulary = old.terms_[block].tolist()
+        vectorizer.fit([""])
+        vectorizer.idf_ = old.idf_[block]
+    W, G = words.transform(new).toarray(), grams.transform(new).toarray()
+    expected = unit_rows(np.hstack([W, G]))
+    for features in (old, read_model(tmp_path / "m")):
+        np.testing.assert_allclose(features.transform(new).toarray(), expected, atol=1e-6)
+        # Half of a row each, also with terms that came later.
+        row = features.partial_fit(["it moos"]).transform(["it moos"])
+        names = features.get_feature_names_out()[row.indices]
+        is_word = np.array([name.startswith("word__") for name in names])
+        assert (row.data[is_word] ** 2).sum() == pytest.approx(0.5, rel=1e-5)
+        assert features.scaling_ is None
+    assert old.fit(TEXTS).scaling_ == "row"
+
+
+@pytest.mark.parametrize(
+    ("scaling", "part"), [("rows", "unknown way"), ("", "unknown way"), (1, "is a int")]
+)
+def test_a_file_with_another_scaling_is_refused(tmp_path, scaling, part):
+    features = TextFeatures("both").fit(TEXTS)
+    features.scaling_ = scaling
+    write_model(tmp_path / "m", features)
+    with pytest.raises(ModelFileError, match=part):
+        read_model(tmp_path / "m")
 
 
 def test_weights_follow_the_formula():
@@ -117,6 +186,11 @@ def test_rows_have_unit_length_and_small_types(analyzer, n_features, texts):
     assert all(np.isclose(norms, 1, atol=1e-5) | (norms == 0))
     again = features.transform(["some words", *texts])
     np.testing.assert_array_equal(again.toarray(), X.toarray())
+    grown = features.partial_fit([*texts, "words to come"]).transform(
+        [*texts, "some words to come"]
+    )
+    norms = np.linalg.norm(grown.toarray(), axis=1)
+    assert all(np.isclose(norms, 1, atol=1e-5) | (norms == 0))
 
 
 @each_analyzer
