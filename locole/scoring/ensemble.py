@@ -476,7 +476,10 @@ class Ensemble(WeightedSum):
             fits = fits and (n_classes, reservoir.n_scorers) == (self.n_classes, len(scorers))
             sources = self.choice_.get("sources", {})
             parts_of = list(sources.values()) if isinstance(sources, dict) else [sources]
-            fits = fits and all(isinstance(part, dict) and "weight" in part for part in parts_of)
+            fits = fits and all(
+                isinstance(part, dict) and isinstance(part.get("weight"), float)
+                for part in parts_of
+            )
         if not fits:
             raise ModelFileError("its scorers do not fit together")
 

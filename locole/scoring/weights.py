@@ -68,11 +68,10 @@ def fit_weights(
 
     Examples
     --------
-    >>> scores = np.array([[[2.0, 0.0], [1.0, 5.0]], [[0.0, 5.0], [1.0, 0.0]]])
-    >>> right = np.array([[True, False], [False, True]])
-    >>> weights = fit_weights(scores, right, np.ones((2, 2), dtype=bool))
-    >>> bool(weights[0] > 1), float(weights[1])
-    (True, 0.0)
+    >>> rows = [[[2.0, 0], [1, 5]], [[0, 5], [1, 0]], [[1, 0], [2, 0]]]
+    >>> right = np.array([[True, False], [False, True], [True, False]])
+    >>> fit_weights(np.array(rows), right, np.ones((3, 2), dtype=bool)).round(2)
+    array([0.69, 0.  ])
     """
     trial = _Trial.of(scores, right, valid, sample_weight)
     signed = np.zeros(scores.shape[2], dtype=bool) if signed is None else signed

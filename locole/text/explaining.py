@@ -37,7 +37,7 @@ def with_words(features: TextFeatures, texts: list[str], found: Explanations) ->
     out = []
     for text, one in zip(texts, found, strict=True):
         adds = {int(column): value for column, value in one.features}
-        terms = [(features._name_of(column), value) for column, value in adds.items()]
+        terms = list(zip(features._names_of(list(adds)), adds.values(), strict=True))
         out.append(replace(one, features=terms, words=_words(features, text, adds)))
     return Explanations(out)
 

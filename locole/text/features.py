@@ -299,13 +299,17 @@ class TextFeatures(SavedEstimator, TransformerMixin, BaseEstimator):
         found[self.places()] = names
         return found
 
-    def _name_of(self, column: int) -> str:
-        """Name of one column, without making those of the others."""
-        for block, idf in self.idf_.items():
-            if column < idf.size:
-                return f"{block}__{self.terms_[block][column] if block in self.terms_ else column}"
-            column -= idf.size
-        raise IndexError("there is no such column.")
+    def _names_of(self, columns: list[int]) -> list[str]:
+        """Names of some columns, without making those of the others."""
+        place = np.argsort(self.places())[columns]  # in the order of ``terms_``
+        firsts = np.cumsum([0, *(idf.size for idf in self.idf_.values())])
+        names = []
+        for number, block in zip(
+            place, np.searchsorted(firsts, place, side="right") - 1, strict=True
+        ):
+            name, term = list(self.idf_)[block], number - firsts[block]
+            names.append(f"{name}__{self.terms_[name][term] if name in self.terms_ else term}")
+        return names
 
     @property
     def n_columns_(self) -> int:

@@ -182,3 +182,12 @@ def test_a_model_without_a_reservoir_keeps_its_weights(stream):
     weights = old.weights_
     old.partial_fit(Samples(X[1200:], y[1200:], 40))
     assert old.weights_ == weights
+
+
+@pytest.mark.parametrize("part", [7, {}, {"weight": "1"}, {"weight": np.ones(2)}], ids=repr)
+def test_a_model_whose_choice_lies_beside_its_reservoir_is_refused(stream, tmp_path, part):
+    X, y = stream
+    scorer = LocoleClassifier(factors=False).fit(X[:1200], y[:1200]).scorer_
+    scorer.choice_ = {**scorer.choice_, "sources": {"profiles": part}}
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        scorer._check_learnt()

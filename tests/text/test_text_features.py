@@ -455,3 +455,12 @@ def test_a_file_that_lies_about_terms_that_came_later_is_refused(tmp_path):
         write_model(tmp_path / "m", other)
         with pytest.raises(ModelFileError, match="terms and their weights"):
             read_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_features": 64}], ids=["vocabulary", "hashed"])
+def test_names_of_some_columns_are_those_of_all(settings):
+    features = TextFeatures("both", **settings).fit(["red apple", "green apple"])
+    features.partial_fit(["blue plum"]).partial_fit(["a yellow plum"])
+    columns = list(range(features.n_columns_))[::-3]
+    names = features.get_feature_names_out()[columns].tolist()
+    assert features._names_of(columns) == names
