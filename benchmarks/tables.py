@@ -777,7 +777,6 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "searched": ("searched.json", searched),
     "end_to_end": ("end_to_end.json", end_to_end),
     "multilabel": ("multilabel.json", multilabel),
-    "multilabel_small": ("multilabel_small.json", multilabel),
     "multilabel_study": ("multilabel_study.json", multilabel_study),
     "baselines": ("baselines.json", baselines),
     "reading": ("read.json", reading),
