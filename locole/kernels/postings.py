@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from locole.kernels.csr import Csr
 from locole.kernels.jit import inline, kernel
 from locole.kernels.simd import (
     WIDTH,
@@ -19,7 +23,16 @@ from locole.kernels.simd import (
 )
 from locole.kernels.topk import push_rows
 
-__all__ = ["fill_evidence", "gather_evidence", "scan_postings", "tune_features"]
+__all__ = [
+    "Owners",
+    "Postings",
+    "Sums",
+    "Work",
+    "fill_evidence",
+    "gather_evidence",
+    "scan_postings",
+    "tune_features",
+]
 
 # So many features ahead a list is asked for: waiting for the first of its labels takes longer than to
 # go through it.
@@ -28,26 +41,66 @@ _AHEAD = 4
 _MOST_MET = 8 * WIDTH
 
 
+class Postings(NamedTuple):
+    """Labels that have a feature, and what it says of each, feature by feature."""
+
+    starts: NDArray
+    """Feature f has the labels ``labels[starts[f] : starts[f + 1]]``."""
+    labels: NDArray
+    weights: NDArray[np.float32]
+    full: NDArray[np.int64]
+    """Row of ``table`` of a feature that many labels have, otherwise −1."""
+    table: NDArray[np.float32]
+    """Weights of full features for all labels, which vectors add at once: (features · width,)."""
+
+
+class Sums(NamedTuple):
+    """Sums of the rows of each label, from which the weights of `Postings` come."""
+
+    values: NDArray[np.float32]
+    """In the order of ``Postings.labels``."""
+    full: NDArray[np.float32]
+    """Those of full features, a label's numbers side by side: (labels, full features)."""
+    full_weights: NDArray[np.float32]
+    """Their weights, likewise."""
+    by_label: NDArray[np.float32]
+    by_feature: NDArray[np.float32]
+    mass: np.float32
+    """Of everything."""
+
+
+class Owners(NamedTuple):
+    """The label of each row, and how much the row counts in the label's sums."""
+
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
+class Work(NamedTuple):
+    """Room for the scores of one row."""
+
+    scores: NDArray[np.float32]
+    """(1, width)."""
+    labels: NDArray[np.int64]
+    """Label of each score, −1 behind the last: (width,)."""
+
+
 @kernel
-def scan_postings(
-    indptr, indices, data, lists, labels, weights, full, table, room, no_labels, found, at,
-    best_scores, best_codes,
-):  # fmt: skip
+def scan_postings(rows, postings, work, found, at, best_scores, best_codes):
     """For each row the scores of all labels: keep the best, and those of the labels in ``found``.
 
-    Feature f is listed for labels ``labels[lists[f] : lists[f+1]]`` with their weights; where most
-    labels have it, ``full[f] ≥ 0`` names its row in ``table`` (features · width,), which vectors add at
-    once. room : (1, width), work; found, at : (rows, m) codes and their scores; best_scores,
-    best_codes : (rows, k).
+    rows : Csr; found, at : (rows, m) codes and their scores; best_scores, best_codes : (rows, k).
     """
-    scores = room[0]
+    indptr, indices, data = rows
+    starts, labels, weights, full, table = postings
+    scores = work.scores[0]
     width = scores.size
     for i in range(indptr.size - 1):
         scores[:] = 0
         for p in range(indptr[i], indptr[i + 1]):
             f, x = indices[p], data[p]
             if p + _AHEAD < indptr[i + 1]:
-                ahead = lists[indices[p + _AHEAD]]
+                ahead = starts[indices[p + _AHEAD]]
                 prefetch(labels, ahead)
                 prefetch(weights, ahead)
             if full[f] >= 0:
@@ -55,11 +108,11 @@ def scan_postings(
                 for c in range(0, width, WIDTH):
                     store(scores, c, fma(factor, load(table, start + c), load(scores, c)))
             else:
-                for q in range(lists[f], lists[f + 1]):
+                for q in range(starts[f], starts[f + 1]):
                     scores[labels[q]] += x * weights[q]
         for j in range(found.shape[1]):
             at[i, j] = scores[found[i, j]]
-        push_rows(room, 0, no_labels, best_scores[i : i + 1], best_codes[i : i + 1])
+        push_rows(work.scores, 0, work.labels, best_scores[i : i + 1], best_codes[i : i + 1])
 
 
 @inline
@@ -71,20 +124,19 @@ def _mark(slots, rivals, code, marks):
 
 
 @kernel
-def fill_evidence(
-    row, indptr, indices, data, code, weight, rivals, lists, labels, sums, weights, full,
-    full_sums, full_weights, by_label, by_feature, mass, slots, out,
-):  # fmt: skip
+def fill_evidence(row, rows, owners, rivals, postings, sums, slots, out):
     """What each feature of a row says for each rival and, in the column behind, for its own label.
 
-    The row's own part in its label's sums is taken out first (``weight`` times the row): without that
-    every row would speak for its label. Lists are walked from end to end: they are short, and looking
-    17 labels up in each took longer. full_sums, full_weights : (labels, full features), a label's
-    numbers side by side; slots : (labels,) of −1, work; out : (features of the row, WIDTH), of which
-    columns behind the own label's stay as they are.
+    The row's own part in its label's sums is taken out first: without that every row would speak for
+    its label. Lists are walked from end to end: they are short, and looking 16 labels up in each took
+    longer. slots : (labels,) of −1, work; out : (features of the row, WIDTH), of which columns behind the
+    own label's stay as they are.
     """
+    indptr, indices, data = rows
+    starts, labels, weights, full, _ = postings
+    values, full_sums, full_weights, by_label, by_feature, mass = sums
+    code, weight, n = owners.codes[row], owners.weights[row], rivals.size
     start, stop = indptr[row], indptr[row + 1]
-    n = rivals.size
     size = data.dtype.type(0)
     for p in range(start, stop):
         size += data[p] * weight
@@ -104,10 +156,10 @@ def fill_evidence(
                 line[j] = x * full_weights[rivals[j], full[f]]
         else:
             line[:n] = 0
-            for q in range(lists[f], lists[f + 1]):
+            for q in range(starts[f], starts[f + 1]):
                 slot = slots[labels[q]]
                 if slot == n:
-                    left += sums[q]
+                    left += values[q]
                 elif slot >= 0:
                     line[slot] = x * weights[q]
         line[n] = 0
@@ -118,38 +170,34 @@ def fill_evidence(
 
 
 @kernel
-def gather_evidence(
-    rare_indptr, rare_indices, rare_data, indptr, indices, data, codes, row_weights, lists, labels,
-    sums, weights, full, table, full_sums, full_weights, room, no_labels, by_label, by_feature, mass,
-    slots, scores, found, evidence,
-):  # fmt: skip
+def gather_evidence(rare, rows, owners, postings, sums, work, rivals, evidence):
     """For each row its rivals, best by its rare features, and what every feature says of them.
 
-    The lists that a row's rare features have are in the cache when they are walked again. scores,
-    found : (rows, rivals) filled; evidence : (non-zeros of the rows, WIDTH) filled.
+    The lists that a row's rare features have are in the cache when they are walked again. rare, rows :
+    Csr; rivals : scores and codes (rows, rivals), filled; evidence : (non-zeros of the rows, WIDTH),
+    filled.
     """
+    scores, codes = rivals
+    indptr = rows.indptr
     nobody = np.empty((1, 0), dtype=np.int64)
     nothing = np.empty((1, 0), dtype=np.float32)
+    slots = np.full(sums.by_label.size, -1, dtype=np.int16)
     for i in range(indptr.size - 1):
-        scan_postings(
-            rare_indptr[i : i + 2], rare_indices, rare_data, lists, labels, weights, full, table,
-            room, no_labels, nobody, nothing, scores[i : i + 1], found[i : i + 1],
-        )  # fmt: skip
-        fill_evidence(
-            i, indptr, indices, data, codes[i], row_weights[i], found[i], lists, labels, sums,
-            weights, full, full_sums, full_weights, by_label, by_feature, mass, slots,
-            evidence[indptr[i] - indptr[0] :],
-        )  # fmt: skip
+        one = Csr(rare.indptr[i : i + 2], rare.indices, rare.data)
+        scan_postings(one, postings, work, nobody, nothing, scores[i : i + 1], codes[i : i + 1])
+        out = evidence[indptr[i] - indptr[0] :]
+        fill_evidence(i, rows, owners, codes[i], postings, sums, slots, out)
 
 
 @kernel
-def tune_features(indptr, indices, codes, found, evidence, scale, rates, tuned, squares):
+def tune_features(rows, codes, found, evidence, scale, rates, tuned, squares):
     """AdaGrad steps for the features' weights, row by row; returns the mean loss.
 
     The logit of a candidate is scale · Σ_f tuned[f] · evidence[f], and the loss the cross-entropy of
     the row's label among the candidates ``found`` and itself. evidence : (non-zeros · WIDTH,), of each
     the rivals and the own label; rates : learning rate of each row.
     """
+    indptr, indices, _ = rows
     n = found.shape[1]
     lanes = np.empty(WIDTH, dtype=evidence.dtype)
     loss = 0.0

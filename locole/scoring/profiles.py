@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
-from locole.kernels.postings import gather_evidence, scan_postings, tune_features
+from locole.kernels.csr import Csr
+from locole.kernels.postings import (
+    Owners,
+    Postings,
+    Sums,
+    Work,
+    gather_evidence,
+    scan_postings,
+    tune_features,
+)
 from locole.kernels.simd import WIDTH, padded_width
 from locole.label_past import Relabelling
 from locole.parallel.blocks import map_blocks, slices
@@ -63,15 +72,20 @@ class _LogOdds:
         self._table = np.zeros((common.size, self.width), dtype=np.float32)
         self.weights = np.empty(sums.nnz, dtype=np.float32)
         # Places past the last label are no labels.
-        self.labels = np.arange(self.width)
-        self.labels[n_classes:] = -1
+        self._labels = np.arange(self.width)
+        self._labels[n_classes:] = -1
         self._is_made = np.zeros(sums.shape[0], dtype=bool)
         self._lock = threading.Lock()
 
     @property
-    def table(self) -> NDArray[np.float32]:
-        """Full rows, one behind the other."""
-        return self._table.reshape(-1)
+    def postings(self) -> Postings:
+        """Weights as kernels take them."""
+        S = self._sums
+        return Postings(S.indptr, S.indices, self.weights, self.full, self._table.reshape(-1))
+
+    def work(self) -> Work:
+        """Room for the scores of one row."""
+        return Work(np.empty((1, self.width), dtype=np.float32), self._labels)
 
     def make(self, features: NDArray) -> None:
         """Make the weights of these features, if they are not there yet."""
@@ -118,7 +132,7 @@ class ProfileScorer(LabelScorer):
     feature that could overfit labels with few rows, and no noise floor where a row says little.
 
     How much each feature counts, β_f, is one number for all labels. It is learnt by one pass of
-    AdaGrad with falling rate over up to 60,000 rows, on the cross-entropy of a row's label among the 16
+    AdaGrad with falling rate over up to 50,000 rows, on the cross-entropy of a row's label among the 15
     labels that score best by features that are not common. Rows are scored leave-one-out: a row's own
     part is taken out of its label's sums first. Labels with a single row have nothing left to be
     recognised by, and take no part. A row with several labels is met once for each of them, with the
@@ -311,10 +325,9 @@ class ProfileScorer(LabelScorer):
                 # Labels that a row has as well are no rivals; the kernel passes over its own.
                 if samples.starts is not None:
                     found = np.where(samples.has(found, rows[some]), mine[:, None], found)
-                tune_features(
-                    X.indptr[some.start : some.stop + 1], X.indices, mine, found, said.ravel(),
-                    np.float32(_SCALE), rates[some], tuned, squares,
-                )  # fmt: skip
+                own = Csr(X.indptr[some.start : some.stop + 1], X.indices, X.data)
+                scale = np.float32(_SCALE)
+                tune_features(own, mine, found, said.ravel(), scale, rates[some], tuned, squares)
         self.set_feature_weights(tuned)
 
     # Score --------------------------------------------------------------------------------------
@@ -343,11 +356,8 @@ class ProfileScorer(LabelScorer):
         codes = np.zeros((n_rows, k), dtype=np.int64)
         odds = self._log_odds()
         odds.make(X.indices)
-        scan_postings(
-            X.indptr, X.indices, X.data.astype(np.float32, copy=False), self.sums_.indptr,
-            self.sums_.indices, odds.weights, odds.full, odds.table,
-            np.empty((1, odds.width), dtype=np.float32), odds.labels, found, at, scores, codes,
-        )  # fmt: skip
+        rows = Csr(X.indptr, X.indices, X.data.astype(np.float32, copy=False))
+        scan_postings(rows, odds.postings, odds.work(), found, at, scores, codes)
         return codes, scores, at
 
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
@@ -460,16 +470,17 @@ class _Evidence:
     def __init__(
         self, profiles: ProfileScorer, X: sp.csr_array, codes: NDArray, weight: NDArray[np.float32]
     ) -> None:
-        self._X, self._codes, self._weight = X, codes, weight
-        self._sums = S = profiles.sums_
+        self._X, self._owners = X, Owners(codes, weight)
         self._odds = odds = profiles._log_odds()
+        S = profiles.sums_
         odds.make(np.arange(S.shape[0]))
-        self._totals = profiles._totals()
         common = np.argsort(odds.full, kind="stable")[np.count_nonzero(odds.full < 0) :]
-        self._full = [
+        full = [
             np.ascontiguousarray(_full_rows(S, values, common).T)
             for values in (S.data, odds.weights)
         ]
+        by_label, by_feature = profiles._totals()
+        self._sums = Sums(S.data, *full, by_label, by_feature, np.float32(by_label.sum()))
         said = (np.diff(S.indptr) <= max(_COMMON, S.shape[1] // _FULL))[X.indices]
         indptr = np.append(0, np.cumsum(said))[X.indptr]
         self._rare = sp.csr_array((X.data[said], X.indices[said], indptr), shape=X.shape)
@@ -485,20 +496,16 @@ class _Evidence:
         return map_blocks(block, part.stop - part.start, block=_BLOCK_ROWS // 8, n_jobs=n_jobs)
 
     def _gather(self, part: slice) -> tuple[slice, NDArray[np.int64], NDArray[np.float32]]:
-        X, S, odds = self._X, self._sums, self._odds
         pointers = slice(part.start, part.stop + 1)
-        indptr = X.indptr[pointers]
-        k = min(_RIVALS, S.shape[1])
-        scores = np.full((indptr.size - 1, k), -np.inf, dtype=np.float32)
+        rare, rows = (Csr(X.indptr[pointers], X.indices, X.data) for X in (self._rare, self._X))
+        k = min(_RIVALS, self._sums.by_label.size)
+        scores = np.full((rows.indptr.size - 1, k), -np.inf, dtype=np.float32)
         found = np.zeros(scores.shape, dtype=np.int64)
-        evidence = np.zeros((indptr[-1] - indptr[0], WIDTH), dtype=np.float32)
+        evidence = np.zeros((rows.indptr[-1] - rows.indptr[0], WIDTH), dtype=np.float32)
+        owners = Owners(*(values[part] for values in self._owners))
         gather_evidence(
-            self._rare.indptr[pointers], self._rare.indices, self._rare.data, indptr, X.indices,
-            X.data, self._codes[part], self._weight[part], S.indptr, S.indices, S.data,
-            odds.weights, odds.full, odds.table, *self._full,
-            np.empty((1, odds.width), dtype=np.float32), odds.labels, *self._totals,
-            np.float32(self._totals[0].sum()), np.full(S.shape[1], -1, dtype=np.int16), scores,
-            found, evidence,
+            rare, rows, owners, self._odds.postings, self._sums, self._odds.work(),
+            (scores, found), evidence,
         )  # fmt: skip
         return part, found, evidence
 
