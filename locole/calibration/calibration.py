@@ -14,6 +14,7 @@ from locole.calibration.thresholds import Threshold, coverage_threshold, error_t
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import SavedEstimator, saved_as
 from locole.label_past import Relabelling
+from locole.parallel.blocks import one_blas_thread
 from locole.scoring.base import ValidationScores
 
 __all__ = ["MIN_ROWS", "Calibration"]
@@ -68,6 +69,11 @@ class Calibration(SavedEstimator, BaseEstimator):
         counts : array of shape (n_classes,)
             Training rows of each label.
         """
+        with one_blas_thread():  # others would only wait for each other in such small products
+            self._fit(found, counts)
+        return self
+
+    def _fit(self, found: ValidationScores, counts: NDArray[np.int64]) -> None:
         n_classes = counts.size
         # Candidates of several scorers repeat; the places after all labels are empty.
         places, scores = places_of(found.right), found.scores[:, :n_classes]
@@ -87,7 +93,6 @@ class Calibration(SavedEstimator, BaseEstimator):
             )
         self.evidence_ = np.column_stack([sure, proba, before, pseudo_uniform(scores)])
         self.labels_, self.counts_ = found.samples.codes.copy(), counts
-        return self
 
     def guess(
         self, scores: NDArray, counts: NDArray[np.int64], *, weight: NDArray | None = None
