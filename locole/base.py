@@ -138,6 +138,9 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         past = getattr(self, "past_", None) if more else None
         if past is not None:
             X, y, sets, weight = _present(past, X, y, sets, weight)
+            if classes is not None:
+                names, stays = past.present(as_type_of(self.classes_, np.asarray(classes)))
+                classes = names[stays]
         for known in ([] if classes is None else [classes]) + ([self.classes_] if more else []):
             y = as_type_of(np.asarray(known), y)
         wanted = y if classes is None else np.append(classes, y)

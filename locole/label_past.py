@@ -188,6 +188,14 @@ class LabelPast:
 
     # Rows that come later -----------------------------------------------------------------------
 
+    def check_free(self, names: NDArray) -> None:
+        """Refuse names of labels that are gone: rows under them would not be rows of a new label."""
+        gone = names[np.isin(names, np.append(self.merged_, self.retired_))]
+        if gone.size:
+            raise LocoleError(
+                f"the label {_shown(gone[0])} was merged or retired: take a new name for a new label."
+            )
+
     def present(self, y: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
         """Present name of each label, and which of them are not retired."""
         if not (self.merged_.size or self.retired_.size):

@@ -254,6 +254,19 @@ def test_a_chain_of_changes_is_kept(model, data, tmp_path):
     assert stays.tolist() == [True, False, True]
 
 
+def test_labels_that_are_gone_are_not_known_again_by_classes(model, data, tmp_path):
+    """As scikit-learn's users give all labels with every batch; a file would be refused by `load`."""
+    X, y = data
+    everything = model.classes_
+    model.merge_labels({"label 1": "label 2"}).retire_labels(["label 3"])
+    rows = np.flatnonzero(y == "label 4")[:5]
+    model.partial_fit(X[rows], y[rows], classes=[*everything, "new"])
+    left = everything[~np.isin(everything, ["label 1", "label 3"])]
+    assert model.classes_.tolist() == [*left, "new"]
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").classes_.tolist() == model.classes_.tolist()
+
+
 def test_the_journal_is_bounded():
     past = LabelPast.none(np.array(["a", "b"]))
     for number in range(1000):
