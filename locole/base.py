@@ -203,9 +203,17 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
                 "class_weight='balanced' needs all rows at once: give partial_fit a sample_weight, or "
                 "class_weight as a dict of labels."
             )
-        by_label = compute_sample_weight(wanted, y)
-        if not (np.isfinite(by_label).all() and (by_label >= 0).all()):
-            raise LocoleError("class_weight must be numbers of at least 0.")
+        if wanted == "balanced":
+            by_label = compute_sample_weight(wanted, y)
+        else:
+            by_label = _by_label(wanted, y)
+            absent = [] if more else sorted(set(wanted) - set(np.unique(y)), key=str)
+            if absent:
+                warnings.warn(
+                    f"class_weight names labels that no row has, such as {absent[0]!r}.",
+                    LocoleWarning,
+                    stacklevel=6,
+                )
         return by_label if weight is None else weight * by_label
 
     def _known_labels(self, y: NDArray) -> NDArray:
@@ -460,6 +468,19 @@ def _matching_labels(X: Any, y: ArrayLike) -> NDArray:
         raise LocoleError("y is missing: give a label for each row of X.")
     _check_lengths(X, _num_samples(y))
     return column_or_1d(y, warn=True)
+
+
+def _by_label(weights: dict[Any, float], y: NDArray) -> NDArray[np.float64]:
+    """Weight of each row's label, 1 for labels that are not named."""
+    labels, codes = np.unique(y, return_inverse=True)
+    try:
+        each = np.array([*weights.values(), 1.0], dtype=np.float64)
+    except (TypeError, ValueError):
+        each = np.array([np.nan])
+    if not (np.isfinite(each).all() and (each >= 0).all()):
+        raise LocoleError("class_weight must be numbers of at least 0.")
+    place = {label: number for number, label in enumerate(weights)}
+    return each[[place.get(label, -1) for label in labels]][codes]
 
 
 def _check_lengths(X: Any, n_labelled: int) -> None:
