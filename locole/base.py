@@ -31,6 +31,7 @@ from locole.labels import (
     extended,
     label_sets,
     many_labels_are_fine,
+    plain_labels,
 )
 from locole.metrics import accuracy
 from locole.parallel.blocks import map_blocks, n_threads
@@ -129,6 +130,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         With ``more``, new labels come after those of ``classes_``; otherwise all are sorted.
         """
         n_threads(getattr(self, "n_jobs", None))
+        y = plain_labels(y)
         sets = label_sets(y)
         self._check_form(sets, more=more)
         X, y = self._training_rows(X, y, sets, reset=not more)

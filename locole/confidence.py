@@ -14,7 +14,7 @@ from locole.calibration import MIN_ROWS, SHORT_LIST, Calibration, Marginals, Thr
 from locole.calibration.conformal import Method, SetRule, pseudo_uniform
 from locole.exceptions import LocoleError, ModelFileError
 from locole.explanations import Explanations, explanations
-from locole.labels import as_type_of, check_labels, codes_of
+from locole.labels import as_type_of, check_labels, codes_of, plain_labels
 from locole.parallel.memory import available_bytes
 from locole.parameters import PROPORTION, SWITCH, check_values, one_of
 from locole.samples import Rows, Samples, checked_weight, take
@@ -252,6 +252,7 @@ class ConfidentAnswers:
         """
         check_is_fitted(self)
         self._check_one_label()
+        y = plain_labels(y)
         check_labels(y)
         codes = codes_of(as_type_of(self.classes_, np.asarray(y)), self.classes_)
         if _num_samples(X) != codes.size:

@@ -171,6 +171,21 @@ def test_regressors_without_weights_say_so(regressor):
         classifier.fit(X, y, sample_weight=np.ones(300))
 
 
+@pytest.mark.parametrize("kind", ["Int64", "UInt64", "object"])
+def test_whole_numbers_of_pandas_stay_whole(kind):
+    """scikit-learn makes floats of them, in which neighbours become one label."""
+    labels = 2**60 + y.astype(np.int64)
+    model = LocoleClassifier("kerdock", dim=64).fit(X, pd.Series(labels, dtype=kind))
+    assert model.classes_.dtype == np.int64
+    np.testing.assert_array_equal(model.classes_, np.unique(labels))
+    expected = LocoleClassifier("kerdock", dim=64).fit(X, labels)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    model.partial_fit(X[:9], pd.Series(labels[:9], dtype=kind))
+    model.calibrate(X, pd.Series(labels, dtype=kind))
+    bools = LocoleClassifier("kerdock", dim=64).fit(X, pd.Series(y < 20, dtype="boolean"))
+    assert bools.classes_.dtype == bool
+
+
 BY_LABEL = {0: 0.0, 3: 2.5, 7: 0.1}
 
 
