@@ -151,10 +151,11 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         if (codes < 0).any():
             missing = str(y[codes < 0][0])
             raise LocoleError(f"the embedding names no vector for class {missing!r}.")
-        if known.size < 2:
+        no_label = sets is not None and not (more or sets.codes.size)
+        if known.size < 2 or no_label:
             only = (
                 f"there is only one class, {str(known[0])!r}"
-                if known.size
+                if known.size and not no_label
                 else "no row has a label"
             )
             raise LocoleError(f"{only}: a classifier needs at least two.")
