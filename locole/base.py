@@ -31,6 +31,7 @@ from locole.labels import (
     extended,
     label_sets,
     many_labels_are_fine,
+    plain_labels,
 )
 from locole.metrics import accuracy
 from locole.parallel.blocks import map_blocks, n_threads
@@ -129,6 +130,7 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         With ``more``, new labels come after those of ``classes_``; otherwise all are sorted.
         """
         n_threads(getattr(self, "n_jobs", None))
+        y = plain_labels(y)
         sets = label_sets(y)
         self._check_form(sets, more=more)
         X, y = self._training_rows(X, y, sets, reset=not more)
@@ -138,6 +140,9 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         past = getattr(self, "past_", None) if more else None
         if past is not None:
             X, y, sets, weight = _present(past, X, y, sets, weight)
+            if classes is not None:
+                names, stays = past.present(as_type_of(self.classes_, np.asarray(classes)))
+                classes = names[stays]
         for known in ([] if classes is None else [classes]) + ([self.classes_] if more else []):
             y = as_type_of(np.asarray(known), y)
         wanted = y if classes is None else np.append(classes, y)
@@ -146,10 +151,11 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
         if (codes < 0).any():
             missing = str(y[codes < 0][0])
             raise LocoleError(f"the embedding names no vector for class {missing!r}.")
-        if known.size < 2:
+        no_label = sets is not None and not (more or sets.codes.size)
+        if known.size < 2 or no_label:
             only = (
                 f"there is only one class, {str(known[0])!r}"
-                if known.size
+                if known.size and not no_label
                 else "no row has a label"
             )
             raise LocoleError(f"{only}: a classifier needs at least two.")
@@ -200,9 +206,17 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
                 "class_weight='balanced' needs all rows at once: give partial_fit a sample_weight, or "
                 "class_weight as a dict of labels."
             )
-        by_label = compute_sample_weight(wanted, y)
-        if not (np.isfinite(by_label).all() and (by_label >= 0).all()):
-            raise LocoleError("class_weight must be numbers of at least 0.")
+        if wanted == "balanced":
+            by_label = compute_sample_weight(wanted, y)
+        else:
+            by_label = _by_label(wanted, y)
+            absent = [] if more else sorted(set(wanted) - set(np.unique(y)), key=str)
+            if absent:
+                warnings.warn(
+                    f"class_weight names labels that no row has, such as {absent[0]!r}.",
+                    LocoleWarning,
+                    stacklevel=6,
+                )
         return by_label if weight is None else weight * by_label
 
     def _known_labels(self, y: NDArray) -> NDArray:
@@ -457,6 +471,19 @@ def _matching_labels(X: Any, y: ArrayLike) -> NDArray:
         raise LocoleError("y is missing: give a label for each row of X.")
     _check_lengths(X, _num_samples(y))
     return column_or_1d(y, warn=True)
+
+
+def _by_label(weights: dict[Any, float], y: NDArray) -> NDArray[np.float64]:
+    """Weight of each row's label, 1 for labels that are not named."""
+    labels, codes = np.unique(y, return_inverse=True)
+    try:
+        each = np.array([*weights.values(), 1.0], dtype=np.float64)
+    except (TypeError, ValueError):
+        each = np.array([np.nan])
+    if not (np.isfinite(each).all() and (each >= 0).all()):
+        raise LocoleError("class_weight must be numbers of at least 0.")
+    place = {label: number for number, label in enumerate(weights)}
+    return each[[place.get(label, -1) for label in labels]][codes]
 
 
 def _check_lengths(X: Any, n_labelled: int) -> None:

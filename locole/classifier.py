@@ -260,7 +260,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         X, y, sample_weight
             As for `fit`.
         classes : array, optional
-            Labels to know already, whether or not y has them.
+            Labels to know already, whether or not y has them; those that were retired stay so.
         """
         if not self.__sklearn_is_fitted__():
             return self._fit(X, y, sample_weight, classes=classes, growing=True)
@@ -280,7 +280,8 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         """Know more labels by what they are called, or give known ones another text.
 
         They can be answered at once, and come last in ``classes_``; scores of other labels stay as they
-        are. A full embedding says so: see `rehash`.
+        are. A full embedding says so: see `rehash`. Names of labels that were merged or retired are
+        refused.
 
         Parameters
         ----------
@@ -297,6 +298,7 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
             raise LocoleError("the model was trained without label_features: fit it with them.")
         label_features.check(self.n_features_in_)
         labels = as_type_of(self.classes_, np.asarray(label_features.labels))
+        self._past().check_free(labels)
         known = extended(self.classes_, labels)
         scorer = copy.copy(self.scorer_).add_labels(known.size)
         names: Any = scorer[NameScorer.name]

@@ -14,7 +14,7 @@ from locole.calibration import MIN_ROWS, SHORT_LIST, Calibration, Marginals, Thr
 from locole.calibration.conformal import Method, SetRule, pseudo_uniform
 from locole.exceptions import LocoleError, ModelFileError
 from locole.explanations import Explanations, explanations
-from locole.labels import as_type_of, check_labels, codes_of
+from locole.labels import as_type_of, check_labels, codes_of, plain_labels
 from locole.parallel.memory import available_bytes
 from locole.parameters import PROPORTION, SWITCH, check_values, one_of
 from locole.samples import Rows, Samples, checked_weight, take
@@ -166,9 +166,12 @@ class ConfidentAnswers:
             raise LocoleError("min_proba and max_error both say which answers to give: take one.")
         if max_error is not None:
             return float(self.threshold(max_error=max_error))
-        least = float(min_proba)
+        try:
+            least = float(min_proba)
+        except (TypeError, ValueError):
+            least = np.nan
         if not 0 <= least <= 1:
-            raise LocoleError(f"min_proba must be a number from 0 to 1, not {min_proba!r}.")
+            raise LocoleError(f"min_proba must be a number from 0 to 1, not {min_proba!r:.40}.")
         return least
 
     # Sets ---------------------------------------------------------------------------------------
@@ -252,6 +255,7 @@ class ConfidentAnswers:
         """
         check_is_fitted(self)
         self._check_one_label()
+        y = plain_labels(y)
         check_labels(y)
         codes = codes_of(as_type_of(self.classes_, np.asarray(y)), self.classes_)
         if _num_samples(X) != codes.size:
@@ -371,6 +375,11 @@ class ConfidentAnswers:
         )
 
     def _code_of(self, label: Any) -> int:
+        if np.ndim(label):
+            raise LocoleError(
+                f"label and against are one label each, for all rows, not {label!r:.40}: explain rows "
+                "with other labels one after the other."
+            )
         code = int(codes_of(as_type_of(self.classes_, np.asarray([label])), self.classes_)[0])
         if code < 0:
             raise LocoleError(f"the model does not know the label {label!r}.")

@@ -110,6 +110,7 @@ class LabelPast:
 
     def renamed(self, classes: NDArray, names: Mapping[Any, Any]) -> tuple[NDArray, LabelPast]:
         """Labels with these new names, and their past."""
+        _check_pairs(names)
         codes = self._codes(classes, names)
         new = as_type_of(classes, np.asarray(list(names.values())))
         kind = np.result_type(classes, new)
@@ -132,6 +133,7 @@ class LabelPast:
         self, classes: NDArray, names: Mapping[Any, Any]
     ) -> tuple[NDArray, Relabelling, LabelPast]:
         """Labels without those that become others, their new codes, and their past."""
+        _check_pairs(names)
         old = self._codes(classes, names)
         kept = self._codes(classes, dict.fromkeys(names.values()), each=list(names.values()))
         both = np.intersect1d(old, kept)
@@ -155,6 +157,8 @@ class LabelPast:
         self, classes: NDArray, names: Sequence[Any]
     ) -> tuple[NDArray, Relabelling, LabelPast]:
         """Labels without these, their new codes, and their past."""
+        if isinstance(names, str) or not np.iterable(names):
+            raise LocoleError(f"labels must be a list of labels, not {names!r:.40}.")
         codes = self._codes(classes, dict.fromkeys(names))
         change = self._change(classes, Relabelling.of(classes.size, retired=codes))
         # Who became one that is retired now is retired too.
@@ -187,6 +191,14 @@ class LabelPast:
         return LabelPast(self.merged_[stays], self.into_[stays], self.retired_, self.journal_)
 
     # Rows that come later -----------------------------------------------------------------------
+
+    def check_free(self, names: NDArray) -> None:
+        """Refuse names of labels that are gone: rows under them would not be rows of a new label."""
+        gone = names[np.isin(names, np.append(self.merged_, self.retired_))]
+        if gone.size:
+            raise LocoleError(
+                f"the label {_shown(gone[0])} was merged or retired: take a new name for a new label."
+            )
 
     def present(self, y: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
         """Present name of each label, and which of them are not retired."""
@@ -248,6 +260,14 @@ class LabelPast:
         gone = np.append(self.merged_, self.retired_) if fits else classes[:0]
         if not fits or (codes_of(gone, classes) >= 0).any():
             raise ModelFileError("its labels and their past do not fit together")
+
+
+def _check_pairs(names: Any) -> None:
+    """Refuse what does not say for each label what becomes of it."""
+    if not isinstance(names, Mapping):
+        raise LocoleError(
+            f"give a dict of label to label, such as {{'old': 'new'}}, not {names!r:.40}."
+        )
 
 
 def _listed(names: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ __all__ = [
     "kind_of_labels",
     "label_sets",
     "many_labels_are_fine",
+    "plain_labels",
     "weights_from_arrays",
     "weights_to_arrays",
 ]
@@ -160,8 +161,9 @@ def label_sets(y: Any) -> LabelSets | None:
 
 
 def _from_indicator(y: Any) -> LabelSets:
-    Y = sp.csr_array(y if sp.issparse(y) else np.asarray(y))
-    if Y.dtype.kind not in "biuf" or not np.isin(Y.data, (0, 1)).all():
+    table = y if sp.issparse(y) else np.asarray(y)
+    Y = sp.csr_array(table if table.dtype.kind in "biuf" else (1, 1))
+    if table.dtype.kind not in "biuf" or not np.isin(Y.data, (0, 1)).all():
         raise LocoleError(
             "y is a table, but no indicator of several labels: give ones and zeros, with a column for "
             "each label, or a list of labels for each row."
@@ -177,16 +179,20 @@ def _from_indicator(y: Any) -> LabelSets:
 
 def _from_collections(y: Any) -> LabelSets:
     rows = [list(row) if isinstance(row, _COLLECTIONS) else row for row in y]
-    other = next((row for row in rows if not isinstance(row, list)), None)
-    if other is not None:
-        raise LocoleError(
-            f"y has lists of labels, but also {other!r:.40} alone: put it in a list of its own."
-        )
+    others = [row for row in rows if not isinstance(row, list)]
+    if others:
+        todo = "give a row without labels an empty list"
+        if not _is_missing(others[0]):
+            todo = "put it in a list of its own"
+        raise LocoleError(f"y has lists of labels, but also {others[0]!r:.40} alone: {todo}.")
     numbers: dict[Any, int] = {}
     try:
         codes = [numbers.setdefault(label, len(numbers)) for row in rows for label in row]
     except TypeError:
         raise LocoleError("y has lists within lists: give each row one list of labels.") from None
+    if any(map(_is_missing, numbers)):
+        number = next(i for i, row in enumerate(rows) if any(map(_is_missing, row)))
+        raise LocoleError(f"y has a missing label, None or NaN, in row {number}: leave it out.")
     labels = list(numbers)
     check_labels(labels)
     starts = np.append(0, np.cumsum([len(row) for row in rows]))
@@ -214,7 +220,16 @@ def check_labels(y: Any) -> None:
     if label_sets(y) is not None:
         return
     is_list = isinstance(y, list | tuple) or str(getattr(y, "dtype", "")) == "object"
+    missing = [_is_missing(label) for label in y] if is_list else getattr(y, "isna", list)()
+    if np.any(missing):
+        row = np.argmax(np.ravel(missing))
+        raise LocoleError(f"y has a missing label, None or NaN, in row {row}: leave the row out.")
     types = set(map(type, y)) if is_list else set()
+    odd = [kind for kind in types if not issubclass(kind, str | int | float | np.generic)]
+    if odd:
+        raise LocoleError(
+            f"y has labels of type {odd[0].__name__}: give texts or numbers, such as str(label)."
+        )
     if len({issubclass(kind, str) for kind in types}) > 1:
         raise LocoleError("y has both texts and other labels: give labels of one type.")
     numbers = np.asarray(y) if types & {float, int} else y
@@ -224,6 +239,29 @@ def check_labels(y: Any) -> None:
             "y has labels of 2^53 and more as floats, which cannot tell neighbours apart: give "
             "whole numbers of one integer type."
         )
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, not a number, or what pandas has in place of a value."""
+    is_nan = isinstance(label, float | np.floating) and bool(np.isnan(label))
+    return label is None or is_nan or type(label).__name__ in ("NAType", "NaTType")
+
+
+def plain_labels(y: Any) -> Any:
+    """Whole numbers and bools of pandas' own types, or in an array of objects, as a list.
+
+    scikit-learn would make floats of the ones, which are not exact, and refuse the others.
+
+    Examples
+    --------
+    >>> plain_labels(np.array([2**60, 2**60 + 1], dtype=object))
+    [1152921504606846976, 1152921504606846977]
+    """
+    kind = str(getattr(y, "dtype", ""))
+    is_nullable = kind.startswith(("Int", "UInt", "boolean")) and not y.isna().any()
+    if is_nullable or (kind == "object" and set(map(type, y)) in ({int}, {bool})):
+        return y.tolist()
+    return y
 
 
 def codes_of(y: NDArray, classes: NDArray) -> NDArray[np.int64]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
+import pandas as pd
 import pytest
 from problems import prototypes
 from sklearn.base import clone
@@ -54,11 +57,27 @@ def test_bad_training_data(regressor, bad_X, bad_y, part):
     ("labels", "part"),
     [
         (["a", 7, "b", "c"], "y has both texts and other labels: give labels of one type"),
-        (["a", None, "b", "c"], "y has both texts and other labels"),
+        (["a", None, "b", "c"], "y has a missing label, None or NaN, in row 1: leave the row out"),
+        ([0, 1, float("nan"), 2], "y has a missing label, None or NaN, in row 2"),
+        (pd.Series(["a", None, "b", "c"], dtype="string"), "y has a missing label, .* in row 1"),
+        (pd.Series([7, 8, None, 9], dtype="Int64"), "y has a missing label, .* in row 2"),
+        (
+            [date(2020, 1, day) for day in (1, 2, 3, 4)],
+            r"labels of type date: .*such as str\(label",
+        ),
         ([2**60, 2**60 + 1, 1.0, 2.0], r"labels of 2\^53 and more as floats"),
         ([2**63, -1, 1, 2], r"labels of 2\^53 and more as floats.*one integer type"),
     ],
-    ids=["mixed", "missing", "floats", "wide"],
+    ids=[
+        "mixed",
+        "missing",
+        "not a number",
+        "text column",
+        "number column",
+        "dates",
+        "floats",
+        "wide",
+    ],
 )
 def test_labels_that_numpy_would_change(labels, part):
     with pytest.raises(LocoleError, match=part):

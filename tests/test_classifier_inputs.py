@@ -22,7 +22,7 @@ from untouched import arrays_of, assert_untouched
 
 from locole import LocoleClassifier, load
 from locole.embeddings import Explicit, Kerdock
-from locole.exceptions import LocoleError, ModelFileError
+from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
 from locole.regressors import ElasticNetRegressor
 
 X, y = prototypes()
@@ -171,6 +171,21 @@ def test_regressors_without_weights_say_so(regressor):
         classifier.fit(X, y, sample_weight=np.ones(300))
 
 
+@pytest.mark.parametrize("kind", ["Int64", "UInt64", "object"])
+def test_whole_numbers_of_pandas_stay_whole(kind):
+    """scikit-learn makes floats of them, in which neighbours become one label."""
+    labels = 2**60 + y.astype(np.int64)
+    model = LocoleClassifier("kerdock", dim=64).fit(X, pd.Series(labels, dtype=kind))
+    assert model.classes_.dtype == np.int64
+    np.testing.assert_array_equal(model.classes_, np.unique(labels))
+    expected = LocoleClassifier("kerdock", dim=64).fit(X, labels)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    model.partial_fit(X[:9], pd.Series(labels[:9], dtype=kind))
+    model.calibrate(X, pd.Series(labels, dtype=kind))
+    bools = LocoleClassifier("kerdock", dim=64).fit(X, pd.Series(y < 20, dtype="boolean"))
+    assert bools.classes_.dtype == bool
+
+
 BY_LABEL = {0: 0.0, 3: 2.5, 7: 0.1}
 
 
@@ -193,6 +208,26 @@ def test_class_weights_of_more_rows():
     np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
     with pytest.raises(LocoleError, match="'balanced' needs all rows at once"):
         found.set_params(class_weight="balanced").partial_fit(X, y)
+
+
+def test_class_weights_of_labels_that_a_batch_or_a_fold_lacks():
+    """scikit-learn's function refuses them, and takes the label "7" for the number 7."""
+    weights, some = {0: 3.0, 7: 0.1}, y != 7
+    model = LocoleClassifier("kerdock", dim=64, class_weight=weights)
+    with pytest.warns(LocoleWarning, match="class_weight names labels that no row has, such as 7"):
+        found = model.fit(X[some], y[some])
+    expected = LocoleClassifier("kerdock", dim=64)
+    expected.fit(X[some], y[some], sample_weight=np.where(y[some] == 0, 3.0, 1.0))
+    found.partial_fit(X[:99][some[:99]], y[:99][some[:99]])
+    expected.partial_fit(
+        X[:99][some[:99]],
+        y[:99][some[:99]],
+        sample_weight=np.where(y[:99][some[:99]] == 0, 3.0, 1.0),
+    )
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+    digits = LocoleClassifier("kerdock", dim=64, class_weight={"0": 3.0}).fit(X, y.astype(str))
+    expected.fit(X, y.astype(str), sample_weight=np.where(y == 0, 3.0, 1.0))
+    np.testing.assert_array_equal(digits.decision_function(X), expected.decision_function(X))
 
 
 @pytest.mark.parametrize("names", [False, True])
@@ -222,7 +257,7 @@ def test_class_weights_of_a_stranger(forged):
         LocoleClassifier._from_state({**state, "params": {"class_weight": forged}})
 
 
-@pytest.mark.parametrize("bad", ["even", 2.0, [1.0, 2.0], {0: -1.0}, {0: np.nan}])
+@pytest.mark.parametrize("bad", ["even", 2.0, [1.0, 2.0], {0: -1.0}, {0: np.nan}, {0: "a"}])
 def test_class_weights_that_cannot_be(bad):
     with pytest.raises(LocoleError, match="class_weight must be"):
         LocoleClassifier(class_weight=bad).fit(X, y)

@@ -164,6 +164,8 @@ def test_a_wanted_error(topics):
         ("predict_set", {"coverage": 1.5}, "coverage must be"),
         ("predict_set", {"method": "raps"}, "method must be"),
         ("predict", {"min_proba": 1.5}, "min_proba must be a number from 0 to 1"),
+        ("predict", {"min_proba": "0,5"}, "min_proba must be a number from 0 to 1, not '0,5'"),
+        ("explain", {"label": [0, 1]}, "one label each, for all rows"),
         ("predict", {"min_proba": 0.5, "max_error": 0.1}, "take one"),
         ("explain", {"label": 777}, "does not know the label"),
         ("explain", {"against": 999}, "does not know the label"),

@@ -218,6 +218,10 @@ def test_changes_that_cannot_be_made_change_nothing(model, data):
             lambda: model.merge_labels({"label 1": "label 2", "label 2": "label 3"}),
             "is merged into another",
         ),
+        (lambda: model.merge_labels([("label 1", "label 2")]), "give a dict of label to label"),
+        (lambda: model.rename_labels("label 1"), "give a dict of label to label"),
+        (lambda: model.retire_labels("label 1"), "a list of labels, not 'label 1'"),
+        (lambda: model.retire_labels(1), "a list of labels, not 1"),
         (lambda: model.merge_labels({}), "no label is named"),
         (lambda: model.retire_labels(model.classes_[1:]), "fewer than two labels"),
         (lambda: model.forget(X[:1], ["label 99"]), "does not know the label 'label 99'"),
@@ -252,6 +256,19 @@ def test_a_chain_of_changes_is_kept(model, data, tmp_path):
     y, stays = model.past_.present(np.array(["label 6", "three", "label 9"]))
     assert y.tolist() == ["label 6", "three", "label 9"]
     assert stays.tolist() == [True, False, True]
+
+
+def test_labels_that_are_gone_are_not_known_again_by_classes(model, data, tmp_path):
+    """As scikit-learn's users give all labels with every batch; a file would be refused by `load`."""
+    X, y = data
+    everything = model.classes_
+    model.merge_labels({"label 1": "label 2"}).retire_labels(["label 3"])
+    rows = np.flatnonzero(y == "label 4")[:5]
+    model.partial_fit(X[rows], y[rows], classes=[*everything, "new"])
+    left = everything[~np.isin(everything, ["label 1", "label 3"])]
+    assert model.classes_.tolist() == [*left, "new"]
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").classes_.tolist() == model.classes_.tolist()
 
 
 def test_the_journal_is_bounded():

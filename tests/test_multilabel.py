@@ -408,7 +408,11 @@ def test_a_label_without_rows_is_answered_last():
         (2 * Y, "no indicator of several labels"),
         (Y[:-1], r"X has 1200 rows but y has 1199"),
         ([*FORMS["lists"][:-1], 3], "lists of labels, but also 3 alone"),
+        ([*FORMS["lists"][:-1], None], "also None alone: give a row without labels an empty list"),
         ([*FORMS["lists"][:-1], [[3]]], "lists within lists"),
+        ([["a", "b"], ["a", None]] * 600, "missing label, None or NaN, in row 1: leave it out"),
+        (np.array([["a", "b"]] * 1200), "no indicator of several labels"),
+        (0 * Y, "no row has a label: a classifier needs at least two"),
         ([*FORMS["lists"][:-1], ["a"]], "both texts and other labels"),
         ([[] for _ in SETS], "no row has a label: a classifier needs at least two"),
         ([[1] for _ in SETS], "only one class, '1'"),
@@ -614,6 +618,14 @@ def test_training_rows_of_labels_are_counted():
     assert np.array_equal(model.label_rows_, expected[codes])
     model.forget(X[300:400], [NAMES[some].tolist() for some in SETS[300:400]])
     assert model.marginals_.n_rows_ == 300
+
+
+@pytest.mark.filterwarnings("error")
+def test_thresholds_of_validation_rows_without_labels():
+    codes, scores = np.tile(np.arange(4), (30, 1)), np.zeros((30, 4))
+    right, counts = np.zeros((30, 4), dtype=bool), np.zeros(30, dtype=np.int64)
+    found = Marginals.fit(scores, right, counts, n_classes=4, codes=codes, label_counts=np.zeros(4))
+    assert not found.chosen(scores, codes, average="micro")[:, 1:].any()
 
 
 def test_thresholds_of_labels_that_change():

@@ -304,7 +304,8 @@ class _Answers(NamedTuple):
                 np.bincount(places[some], self.weight[some], known.size + 1)
                 for some in (taken, taken & self.right)
             )
-            micro.append(2 * hits.sum() / (answered.sum() + wanted.sum()))
+            total = answered.sum() + wanted.sum()
+            micro.append(2 * hits.sum() / total if total else 1.0)  # nothing is wanted or answered
             curves[i] = 2 * hits[:-1] / (answered[:-1] + wanted)
         mean = curves.mean(axis=1) if known.size else np.zeros(_THRESHOLDS.size)
         macro = np.full(label_counts.size, _THRESHOLDS[mean.argmax()])

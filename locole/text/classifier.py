@@ -37,6 +37,8 @@ __all__ = ["TextClassifier"]
 
 # Texts whose features exist at a time during prediction.
 _BLOCK_TEXTS = 8192
+# What the parts are if they are not given.
+_PARTS = {"features": "TextFeatures", "classifier": "LocoleClassifier"}
 
 
 @runtime_checkable
@@ -124,6 +126,17 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         self.classifier = classifier
         self.encoder = encoder
         self.label_texts = label_texts
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a part as ``features__min_df=2``."""
+        for name in params:
+            part, _, inner = name.partition("__")
+            if inner and part in _PARTS and params.get(part, getattr(self, part)) is None:
+                raise LocoleError(
+                    f"{name} cannot be set: {part} is None. Give {part} an object that has it, "
+                    f"{_PARTS[part]}()."
+                )
+        return super().set_params(**params)
 
     @all_or_nothing
     def fit(self, texts: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -175,3 +175,13 @@ def test_models_that_know_no_label_texts():
         TextClassifier(classifier=Centroids(), label_texts=NAMES).fit(TEXTS, LABELS)
     with pytest.raises(LocoleError, match="without label_texts"):
         TextClassifier().fit(TEXTS, LABELS).add_labels(NAMES)
+
+
+def test_labels_that_are_gone_are_not_added_again(classifier):
+    """Rows under their names would be skipped, or count for another label."""
+    model = copy.deepcopy(classifier)
+    model.retire_labels(["s6"]).merge_labels({"s5": "other"})
+    for name in ("s5", "s6"):
+        with pytest.raises(LocoleError, match=f"{name} was merged or retired: take a new name"):
+            model.add_labels({name: "Optik"})
+    assert not np.isin(["s5", "s6"], model.classes_).any()

@@ -181,6 +181,14 @@ def test_parameters_reach_the_parts():
     assert model.features is not clone(model).fit(TEXTS, ANIMALS).features_
 
 
+@pytest.mark.parametrize("name", ["features__min_df", "classifier__dim"])
+def test_parameters_of_parts_that_are_not_given(name):
+    with pytest.raises(LocoleError, match=rf"{name} cannot be set: .* is None\. Give .*\(\)\."):
+        TextClassifier().set_params(**{name: 2})
+    model = TextClassifier().set_params(features=TextFeatures(), features__min_df=2)
+    assert model.features.min_df == 2
+
+
 @pytest.mark.parametrize(
     "model",
     [
