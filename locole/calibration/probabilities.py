@@ -40,7 +40,7 @@ class Probabilities(NamedTuple):
     scores is most likely. The other labels share 1 − p_1: those of ranks 2 to 16 in
     proportion to :math:`e^{\beta s_r}`, all that come later together in proportion to
     :math:`e^{\beta s_{16} + c}`, which falls with the rank r like :math:`r^{-a}`. No label has a larger
-    probability than one before it. All numbers are fitted by maximum likelihood to validation rows.
+    probability than one before it, and equal scores are equally probable. All numbers are fitted by maximum likelihood to validation rows.
 
     Examples
     --------
@@ -134,10 +134,9 @@ class Probabilities(NamedTuple):
         n_classes : int
             Number of labels.
         """
-        short = _short(scores, n_classes)
-        first, others, rest = self._parts(short, n_classes)
+        first, others, rest = self._parts(scores, n_classes)
         out = np.empty(scores.shape)
-        k = short.shape[1]
+        k = 1 + others.shape[1]
         out[:, 0], out[:, 1:k] = first, others
         if scores.shape[1] > k:
             ranks = np.arange(k + 1, scores.shape[1] + 1)
@@ -154,17 +153,20 @@ class Probabilities(NamedTuple):
         n_classes : int
             Number of labels.
         """
-        return self._parts(_short(scores, n_classes), n_classes)[2]
+        return self._parts(scores, n_classes)[2]
 
-    def _parts(self, short: Floats, n_classes: int) -> tuple[Floats, Floats, Floats]:
+    def _parts(self, scores: Floats, n_classes: int) -> tuple[Floats, Floats, Floats]:
         """Logarithms of p_1, of the others on the short list, and of the mass behind it."""
-        short = self.scale * short
+        short = self.scale * _short(scores, n_classes)
         steepness, rest, _ = self.others
         odds = _odds_of_others(short, steepness, rest, n_classes)
         shares = odds - _log_sum_exp(odds)[:, None]
         logit = _bases(_values(short), self.knots) @ self.coef
-        # No label is before the first: p_1 / (1 − p_1) is at least the second's share of the rest.
-        logit = np.minimum(np.maximum(logit, shares[:, 0] + 1e-9), _SUREST)
+        # No label is before the first: p_1 / (1 − p_1) is at least the second's share of the rest. Nor
+        # is it before one with the same score, as all labels have for a row without features.
+        lowest = shares[:, 0] + 1e-9
+        alike = (scores[:, :1] == scores[:, 1:2]).any(axis=1) & np.isfinite(scores[:, 0])
+        logit = np.where(alike, lowest, np.minimum(np.maximum(logit, lowest), _SUREST))
         left = shares + log_expit(-logit)[:, None]
         return log_expit(logit), left[:, :-1], left[:, -1]
 

@@ -129,8 +129,8 @@ def fill_evidence(row, rows, owners, rivals, postings, sums, slots, out):
 
     The row's own part in its label's sums is taken out first: without that every row would speak for
     its label. Lists are walked from end to end: they are short, and looking 16 labels up in each took
-    longer. slots : (labels,) of −1, work; out : (features of the row, WIDTH), of which columns behind the
-    own label's stay as they are.
+    longer. slots : (labels,) of −1, work; out : (features of the row, WIDTH), of which columns behind
+    the own label's stay as they are.
     """
     indptr, indices, data = rows
     starts, labels, weights, full, _ = postings

@@ -475,12 +475,14 @@ class _Evidence:
         S = profiles.sums_
         odds.make(np.arange(S.shape[0]))
         common = np.argsort(odds.full, kind="stable")[np.count_nonzero(odds.full < 0) :]
-        full = [
+        full, full_weights = (
             np.ascontiguousarray(_full_rows(S, values, common).T)
             for values in (S.data, odds.weights)
-        ]
+        )
         by_label, by_feature = profiles._totals()
-        self._sums = Sums(S.data, *full, by_label, by_feature, np.float32(by_label.sum()))
+        self._sums = Sums(
+            S.data, full, full_weights, by_label, by_feature, np.float32(by_label.sum())
+        )
         said = (np.diff(S.indptr) <= max(_COMMON, S.shape[1] // _FULL))[X.indices]
         indptr = np.append(0, np.cumsum(said))[X.indptr]
         self._rare = sp.csr_array((X.data[said], X.indices[said], indptr), shape=X.shape)
@@ -502,7 +504,7 @@ class _Evidence:
         scores = np.full((rows.indptr.size - 1, k), -np.inf, dtype=np.float32)
         found = np.zeros(scores.shape, dtype=np.int64)
         evidence = np.zeros((rows.indptr[-1] - rows.indptr[0], WIDTH), dtype=np.float32)
-        owners = Owners(*(values[part] for values in self._owners))
+        owners = Owners(self._owners.codes[part], self._owners.weights[part])
         gather_evidence(
             rare, rows, owners, self._odds.postings, self._sums, self._odds.work(),
             (scores, found), evidence,

@@ -132,3 +132,16 @@ def test_a_row_counts_as_often_as_its_weight_says():
     repeated = Probabilities.fit(scores[twice], places[twice], n_classes=12, scale=1.0)
     p, q = (np.exp(one.log_proba(scores, n_classes=12)) for one in (by_weight, repeated))
     assert np.abs(p - q).max() < 0.05
+
+
+@pytest.mark.parametrize("n_alike", [2, 5, SHORT_LIST, 40])
+def test_labels_with_the_same_score_are_equally_probable(n_alike):
+    """Also where validation rows are all right, and the curves say that every answer is."""
+    falling = -np.arange(40.0)
+    scores = np.tile(falling, (200, 1))
+    found = Probabilities.fit(scores, np.zeros(200, dtype=int), n_classes=40)
+    tied = np.where(np.arange(40) < n_alike, 0.0, falling)[None]
+    p = np.exp(found.log_proba(tied, n_classes=40))[0]
+    n_equal = min(n_alike, SHORT_LIST)
+    np.testing.assert_allclose(p[:n_equal], p[0], rtol=1e-6)
+    assert p.sum() == pytest.approx(1)
