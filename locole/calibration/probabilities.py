@@ -40,7 +40,8 @@ class Probabilities(NamedTuple):
     scores is most likely. The other labels share 1 − p_1: those of ranks 2 to 16 in
     proportion to :math:`e^{\beta s_r}`, all that come later together in proportion to
     :math:`e^{\beta s_{16} + c}`, which falls with the rank r like :math:`r^{-a}`. No label has a larger
-    probability than one before it, and equal scores are equally probable. All numbers are fitted by maximum likelihood to validation rows.
+    probability than one before it, and equal scores are equally probable. All numbers are fitted by
+    maximum likelihood to validation rows.
 
     Examples
     --------
