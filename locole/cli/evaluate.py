@@ -58,8 +58,9 @@ def evaluate(
     from locole.cli.places import check_file_place, check_readable
 
     check_readable(test)
-    check_file_place(report)
-    check_file_place(plot)
+    check_file_place(report, test)
+    check_file_place(plot, test, report)
+    check_file_place(reading.bad_rows, test, report, plot)
     from locole.cli.evaluation import measure, predict_file, worst_labels
     from locole.cli.examples import open_model
     from locole.cli.show import print_json

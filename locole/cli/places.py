@@ -48,17 +48,33 @@ def check_old_model(path: str) -> None:
         read_manifest(path)
 
 
-def check_file_place(path: str | None) -> None:
-    """Refuse a file that could not be written in the end; ``-`` and None are standard output."""
+def check_file_place(path: str | None, *others: str | None) -> None:
+    """Refuse a file that could not be written in the end; ``-`` and None are standard output.
+
+    Others are files that the same command reads or writes, which must not be replaced.
+    """
     if path is None or path == "-":
         return
     # What is behind a link is replaced.
     real = os.path.realpath(path)
     if os.path.isdir(real):
         raise LocoleError(f"{path} is a folder: give the name of a file.")
+    if any(_is_same_file(real, other) for other in others):
+        raise LocoleError(
+            f"{path} is named twice, and what is written would replace the other: take another path."
+        )
     _check_folder(os.path.dirname(real), path)
     if not os.path.exists(real) or os.path.isfile(real):  # a pipe or device is written as it is
         _check_writable(os.path.dirname(real), path)
+
+
+def _is_same_file(real: str, other: str | None) -> bool:
+    """Whether both are one file, also by links; pipes and devices may be named twice."""
+    if other is None or other == "-" or (os.path.exists(real) and not os.path.isfile(real)):
+        return False
+    if os.path.exists(real) and os.path.exists(other):
+        return os.path.samefile(real, other)
+    return real == os.path.realpath(other)
 
 
 def _check_folder(folder: str, path: str) -> None:

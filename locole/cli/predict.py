@@ -88,13 +88,15 @@ def predict(
     For a folder, every file in it gets a file of answers, by default Parquet, in the folder that -o
     names; files are answered side by side, with --engine ray on all nodes of a Ray cluster.
     """
-    from locole.cli.places import check_readable
+    from locole.cli.places import check_file_place, check_readable
     from locole.cli.show import print_json, say, warn
 
     is_folder = os.path.isdir(file)
     if not is_folder:
         check_readable(file)
         _check_single(engine, address, output, resume=resume, json=json)
+        check_file_place(output, file)
+        check_file_place(reading.bad_rows, file, output)
     reading = reading._replace(id=column_of(id_column))
     from locole.cli.answers import output_format as format_of_output
     from locole.cli.asking import Asking

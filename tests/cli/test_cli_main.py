@@ -388,6 +388,34 @@ def test_input_is_checked_before_output_and_work(run, folder, words):
     assert run(*words) == (2, "", "locole: missing.tsv: No such file or directory.\n")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "train.tsv", "-o", "new", "--skip-bad-rows", "train.tsv"],
+        ["fit", "train.tsv", "-o", "new", "--test", "test.tsv", "--skip-bad-rows", "./test.tsv"],
+        ["predict", "texts", "test.tsv", "-o", "test.tsv"],
+        ["predict", "texts", "test.tsv", "-o", "link.tsv"],
+        ["predict", "texts", "test.tsv", "--skip-bad-rows", "test.tsv"],
+        ["predict", "texts", "test.tsv", "-o", "a.tsv", "--skip-bad-rows", "a.tsv"],
+        ["evaluate", "texts", "test.tsv", "--report", "test.tsv"],
+        ["evaluate", "texts", "test.tsv", "--plot", "test.tsv"],
+        ["evaluate", "texts", "test.tsv", "--skip-bad-rows", "test.tsv"],
+        ["update", "texts", "test.tsv", "--skip-bad-rows", "test.tsv"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_is_read_is_never_replaced(run, folder, words):
+    (folder / "link.tsv").symlink_to("test.tsv")
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    done = run(*words)
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert line.endswith(
+        " is named twice, and what is written would replace the other: take another path."
+    )
+    assert before == {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
 def test_a_full_disk_is_named(run, folder, monkeypatch):
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
