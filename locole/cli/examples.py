@@ -314,7 +314,7 @@ def _texts(
         reading.text, reading.label, labelled, reading.id, reading.delimiter,
         reading.label_separator,
     )  # fmt: skip
-    with kept_bad_rows(reading.bad_rows) as bad:
+    with kept_bad_rows(reading.bad_rows, more=reading.more_bad_rows) as bad:
         parts = iter_records(
             path,
             columns,

@@ -200,6 +200,7 @@ def _test(
 ) -> dict[str, Any]:
     from locole.cli.evaluation import measure, predict_file, summary
 
+    reading = reading._replace(more_bad_rows=True)  # after those of the training file
     with steps.run("test", f"testing on {test}") as record:
         figures = measure(predict_file(model, test, reading, notes=notes), model)
         record["rows"] = figures["rows"]

@@ -278,6 +278,15 @@ def test_bad_rows_are_left_out_counted_and_kept(run, folder):
     assert (folder / "bad.tsv").read_text() == "no tab here\n"
 
 
+def test_bad_rows_of_the_test_file_come_after_those_of_the_training_file(run, folder):
+    (folder / "bad.tsv").write_text("of an earlier run\n")
+    (folder / "dirty.tsv").write_text("no tab here\n" + (folder / "train.tsv").read_text())
+    (folder / "dirty_test.tsv").write_text((folder / "test.tsv").read_text() + "nor here\n")
+    words = ["--test", "dirty_test.tsv", "--skip-bad-rows", "bad.tsv"]
+    assert run("fit", "dirty.tsv", "-o", "m", *words).code == 0
+    assert (folder / "bad.tsv").read_text() == "no tab here\nnor here\n"
+
+
 def test_rows_of_another_encoding_are_kept_as_they_are(run, folder):
     good = (folder / "train.tsv").read_bytes()
     (folder / "dirty.tsv").write_bytes(good + b"x\tcaf\xe9\n")
