@@ -96,6 +96,27 @@ def test_numbers_packed(run, folder):
     assert pq.read_table("a.parquet")["label_1"].to_pylist() == labels
 
 
+def test_dense_rows_that_a_model_cannot_take(run, folder):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[20:] += 9
+    y = np.repeat(["a", "b"], 20)
+    np.savez("good.npz", X=X, y=y)
+    assert run("fit", "good.npz", "-o", "dense", "--dense", "X").code == 0
+    X[6, 1] = np.nan
+    np.savez("nan.npz", X=X, y=y)
+    np.savez("wide.npz", X=np.ones((2, 4)), y=y[:2])
+    line = "nan.npz, row 7: a number is missing, infinite or too large for float32"
+    for words in ["fit", "nan.npz", "-o", "m", "--dense", "X"], ["evaluate", "dense", "nan.npz"]:
+        done = run(*words)
+        assert done.code == 2
+        assert line in done.err.splitlines()[-1]
+    done = run("predict", "dense", "nan.npz", "--batch", "4")
+    assert (done.code, done.err.startswith(f"locole: {line}")) == (2, True)
+    done = run("predict", "dense", "wide.npz")
+    assert done.code == 2
+    assert "has 4 numbers a row where the model takes 3" in done.err
+
+
 def test_features_never_seen_are_left_out(run, folder):
     (folder / "some.svm").write_text("0 1:1 5:1\n0 1:1 5:1 99999:7\n")
     first, second = run("predict", "numbers", "some.svm", "-k", "2").out.splitlines()
