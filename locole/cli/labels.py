@@ -106,7 +106,10 @@ def _pairs(model: Any, typed: list[str], option: str) -> dict[Any, Any]:
         place = next((i for i in places if text[:i] in known), None)
         if place is None:
             raise LocoleError(f"{option} {text}: give a known label, = and another name.")
-        found[_typed(model, text[:place])] = _typed(model, text[place + 1 :])
+        other = text[place + 1 :]
+        if not other.strip():
+            raise LocoleError(f"{option} {text}: there is no label after the =: give one.")
+        found[_typed(model, text[:place])] = _typed(model, other)
     return found
 
 

@@ -129,6 +129,8 @@ def test_labels_are_listed_and_changed(folder, run):
     ("words", "message"),
     [
         (("--rename", "cat"), "give a known label"),
+        (("--rename", "cat="), "there is no label after the =: give one"),
+        (("--rename", "cat= "), "there is no label after the =: give one"),
         (("--merge", "unicorn=cat"), "give a known label"),
         (("--merge", "cat=unicorn"), "does not know the label unicorn"),
         (("--retire", "unicorn"), "does not know the label unicorn"),
