@@ -8,7 +8,16 @@ import tempfile
 
 from locole.exceptions import LocoleError
 
-__all__ = ["check_file_place", "check_model_place", "check_old_model", "check_readable"]
+__all__ = [
+    "IN_PLACE",
+    "check_file_place",
+    "check_model_place",
+    "check_old_model",
+    "check_readable",
+]
+
+#: Way out for verbs that change a model, or write the changed one to a place where there is none.
+IN_PLACE = "take another path, or leave --output out to change the model in its place"
 
 
 def check_readable(*paths: str | None) -> None:
@@ -23,7 +32,7 @@ def check_readable(*paths: str | None) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
-def check_model_place(path: str, *, force: bool) -> None:
+def check_model_place(path: str, *, force: bool, way_out: str = "replace it by --force") -> None:
     """Refuse before an hour of training what would be refused after it."""
     parent = os.path.dirname(os.path.abspath(path))
     _check_folder(parent, path)
@@ -36,7 +45,7 @@ def check_model_place(path: str, *, force: bool) -> None:
         if not os.path.exists(os.path.join(path, "manifest.json")):
             raise LocoleError(f"{path} is not empty and holds no model: take another path.")
         if not force:
-            raise LocoleError(f"there is a model in {path}: replace it by --force.")
+            raise LocoleError(f"there is a model in {path}: {way_out}.")
     _check_writable(path, path)
 
 

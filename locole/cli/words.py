@@ -27,6 +27,9 @@ _OPTIONS = (
     (r'\blabels="text"', "--labels text"),
     (r"or pass multilabel=True", "or give --label-separator ','"),
     (r"\bpredict_topk\(proba=True\)", "--proba"),
+    (r"\bor merge_labels\b", "or --merge"),
+    (r": see classes_\.", ": locole labels lists what it knows."),
+    (r"\bwithout label_texts\b", "without --label-texts"),
 )
 
 
