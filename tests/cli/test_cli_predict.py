@@ -544,7 +544,8 @@ def test_a_wanted_error_and_sets(run, folder):
         (["--min-proba", "0.5", "--max-error", "0.1"], "take one"),
         (["--set", "0.9", "--proba"], "leave the other options out"),
         (["--set", "0.9", "--output-format", "csv"], "take --output-format tsv or jsonl"),
-        (["--set", "1.5"], "coverage must be a number above 0 and below 1"),
+        (["--set", "0.9", "-k", "2"], "--set says how many labels a row gets: leave -k out"),
+        (["--set", "1.5"], "--set must be a number above 0 and below 1"),
         (["--max-error", "0.0001"], "no threshold is sure"),
     ],
 )
