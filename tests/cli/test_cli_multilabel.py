@@ -143,6 +143,10 @@ def test_one_label_for_each_row_of_xmc_is_a_plain_model(run, tagged):
             ["evaluate", "model", "test.tsv", "--report", "r.csv"],
             "--report is for rows with one label",
         ),
+        (
+            ["evaluate", "model", "test.tsv", "--plot", "p.html"],
+            "--plot is for rows with one label each",
+        ),
         (["predict", "model", "test.tsv", "--max-error", "0.1"], "--proba says how likely"),
         (["predict", "model", "test.tsv", "--set", "0.9"], "--proba says how likely"),
         (["evaluate", "model", "test.tsv", "--label-separator", ""], "at least a character"),
