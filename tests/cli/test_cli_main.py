@@ -135,7 +135,7 @@ def test_version(run):
         (["evaluate", "texts", "test.tsv", "--plot", "p.png"], "--plot writes an .html page"),
         (["evaluate", "texts", "test.tsv", "--worst", "-1"], "must not be negative"),
         (["inspect", "missing"], "there is no model in missing"),
-        (["inspect", "train.tsv"], "train.tsv"),
+        (["inspect", "train.tsv"], "there is no model in train.tsv: give the path of a folder"),
         (["coherence", "magic", "--classes", "9"], "unknown embedding 'magic'"),
         (["coherence", "kerdock", "--classes", "9", "--dim", "15"], "15"),
         (["advise", "--classes", "1"], "at least two labels"),
