@@ -94,8 +94,10 @@ def test_version(run):
     ("words", "reason"),
     [
         (["nonsense"], "No such command 'nonsense'"),
+        (["nonsense"], "(see locole --help)"),
         (["fit"], "TRAIN"),
         (["fit", "train.tsv"], "--output"),
+        (["fit", "train.tsv"], "(see locole fit --help)"),
         (["fit", "train.tsv", "-o", "new", "--wrong"], "No such option"),
         (["fit", "train.tsv", "-o", "new", "--dim", "many"], "--dim"),
         (["fit", "missing.tsv", "-o", "new"], "missing.tsv: No such file or directory."),
