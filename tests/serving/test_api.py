@@ -138,6 +138,28 @@ def test_bodies_that_are_no_requests(here, body):
     assert len(refused.content) < 500
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "kind", "says"),
+    [
+        ("api/models/animals/predict", b'{"text": }', "application/json", "no JSON from its char"),
+        (
+            "api/models/animals/predict",
+            b'{"text": "x"}',
+            "text/plain",
+            "an object in JSON, sent as",
+        ),
+        ("api/models/animals/predict", b"", "application/json", "an object in JSON, sent as"),
+        ("api/models/animals/predict", b"[]", "application/json", "an object in JSON, sent as"),
+        ("api/nothing", b"{}", "application/json", "/docs describes"),
+        ("api/models/animals/labels", b"{}", "application/json", "/docs says which"),
+    ],
+)
+def test_what_was_no_request_is_told_what_one_is(here, path, body, kind, says):
+    refused = here.post(f"/{path}", content=body, headers={"content-type": kind})
+    assert refused.headers["content-type"] == PROBLEM
+    assert says in refused.json()["detail"]
+
+
 def test_halves_of_characters_are_answered(here):
     """JSON may hold what UTF-8 cannot say."""
     body = b'{"text": "cat1 \\ud800", "explain": 1}'
