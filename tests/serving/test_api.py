@@ -93,9 +93,10 @@ def test_several_labels(here, models, texts):
     found = here.post("/api/models/tags/predict-batch", json=asked).json()["results"]
     for row in found:
         assert row["answer"] == [one["label"] for one in row["labels"] if one["probability"] >= 0.6]
-    refused = here.post("/api/models/tags/predict", json={"text": "x", "coverage": 0.9})
-    assert refused.status_code == 400
-    assert "several labels" in refused.json()["detail"]
+    for name in "coverage", "max_error":
+        refused = here.post("/api/models/tags/predict", json={"text": "x", name: 0.9})
+        assert refused.status_code == 400
+        assert "several labels for each row: take min_proba" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(
