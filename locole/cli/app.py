@@ -161,7 +161,8 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
 def _complaint(error: Exception) -> tuple[int, str]:
     """Exit code and one line."""
     if hasattr(error, "format_message"):  # typer's errors, whatever they are called
-        return _BAD_INPUT, f"{error.format_message()} (see locole --help)"
+        command = getattr(getattr(error, "ctx", None), "command_path", "locole")
+        return _BAD_INPUT, f"{error.format_message()} (see {command} --help)"
     if isinstance(error, LocoleError | ImportError):
         return _BAD_INPUT, in_our_words(str(error))
     if isinstance(error, OSError):

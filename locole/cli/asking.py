@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from locole.cli.answers import Answers
+from locole.cli.examples import is_multilabel
 
 __all__ = ["Asking"]
 
@@ -36,5 +37,7 @@ class Asking(NamedTuple):
         labels, proba = model.predict_topk(rows, k=self.k, proba=True)
         if self.least is not None:
             labels = labels.astype(object)
-            labels[proba[:, 0] < self.least] = None
+            # Labels of a row that has several are answers of their own.
+            sure = proba if is_multilabel(model) else proba[:, :1]
+            labels[np.broadcast_to(sure < self.least, labels.shape)] = None
         return Answers(labels, proba, value=self.value)

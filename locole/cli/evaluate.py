@@ -58,10 +58,11 @@ def evaluate(
     from locole.cli.places import check_file_place, check_readable
 
     check_readable(test)
-    check_file_place(report)
-    check_file_place(plot)
+    check_file_place(report, test)
+    check_file_place(plot, test, report)
+    check_file_place(reading.bad_rows, test, report, plot)
     from locole.cli.evaluation import measure, predict_file, worst_labels
-    from locole.cli.examples import open_model
+    from locole.cli.examples import is_multilabel, open_model
     from locole.cli.show import print_json
     from locole.cli.trust import by_frequency
     from locole.exceptions import LocoleError
@@ -69,13 +70,16 @@ def evaluate(
     if worst < 0:
         raise LocoleError(f"--worst must not be negative, but is {worst}.")
     kind = None if report is None else _report_format(report)
+    if plot is not None and not plot.lower().endswith((".html", ".htm")):
+        raise LocoleError(f"{plot}: --plot writes an .html page: rename it.")
     loaded, notes = open_model(model, jobs=jobs, encoder=encoder)
+    for option, path in ("--report", report), ("--plot", plot):
+        if path is not None and is_multilabel(loaded):
+            raise LocoleError(f"{option} is for rows with one label each: leave it out.")
     reading = reading._replace(label=column_of(label_column), label_separator=label_separator)
     predictions = predict_file(loaded, test, reading, notes=notes, k=k)
     figures = measure(predictions, loaded)
     mistakes = [] if predictions.has_several else worst_labels(predictions, worst)
-    if report is not None and predictions.has_several:
-        raise LocoleError("--report is for rows with one label each: leave it out.")
     if report is not None:
         _write_report(predictions, report, str(kind))
     bands = [] if predictions.confidences is None else by_frequency(predictions.confidences)

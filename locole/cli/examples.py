@@ -82,6 +82,8 @@ def read_training(path: str, reading: Reading) -> tuple[Batch, dict[str, str]]:
         return _read_libsvm(path, reading)
     if kind == "dense":
         X, y = load_dense(path, **_dense_names(reading))
+        for start in range(0, len(X), _READ_ROWS):
+            _check_finite(path, X[start : start + _READ_ROWS], start)
         return Batch(X, y), reading.notes(kind)
     if kind == "xmc":
         X, Y = load_xmc(path)
@@ -126,6 +128,33 @@ def _dense_names(reading: Reading) -> dict[str, Any]:
         "label": None if label is None else str(label),
         "label_separator": reading.label_separator,
     }
+
+
+def _checked_dense(
+    path: str, parts: Iterator[tuple[NDArray, Any]], n_features: int | None
+) -> Iterator[Batch]:
+    """Batches of dense rows as the model takes them."""
+    start = 0
+    for X, y in parts:
+        if X.shape[1] != n_features:
+            raise LocoleError(
+                f"{path} has {X.shape[1]:,} numbers a row where the model takes {n_features:,}: is it "
+                "the right file?"
+            )
+        _check_finite(path, X, start)
+        start += len(X)
+        yield Batch(X, y)
+
+
+def _check_finite(path: str, X: NDArray, start: int) -> None:
+    """Refuse rows, of which the first has this place, with a number that float32 does not hold."""
+    with np.errstate(over="ignore"):
+        bad = np.flatnonzero(~np.isfinite(np.asarray(X, dtype=np.float32)).all(axis=1))
+    if bad.size:
+        raise LocoleError(
+            f"{path}, row {start + bad[0] + 1:,}: a number is missing, infinite or too large for "
+            "float32: correct it or leave the row out."
+        )
 
 
 def _one_or_several(Y: csr_matrix) -> Any:
@@ -209,7 +238,7 @@ def batches(
         completed = reading.completed(notes, kind, labelled=labelled)
         names = _dense_names(completed)
         found = iter_dense(path, batch_rows=batch_rows, labelled=labelled, **names)
-        rows = (Batch(*part) for part in found)
+        rows = _checked_dense(path, found, n_features_of(model))
         if labelled:
             rows = (_checked_sets(batch, path, has_several) for batch in rows)
     elif kind in NUMBERS:
@@ -314,7 +343,7 @@ def _texts(
         reading.text, reading.label, labelled, reading.id, reading.delimiter,
         reading.label_separator,
     )  # fmt: skip
-    with kept_bad_rows(reading.bad_rows) as bad:
+    with kept_bad_rows(reading.bad_rows, more=reading.more_bad_rows) as bad:
         parts = iter_records(
             path,
             columns,

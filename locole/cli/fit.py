@@ -122,13 +122,19 @@ def fit(
     Rows have several labels if --label-separator says what stands between them, if the labels of a
     JSON line are a list, or if lines of an .xmc file have several.
     """
-    from locole.cli.places import check_model_place, check_old_model, check_readable
+    from locole.cli.places import (
+        check_file_place,
+        check_model_place,
+        check_old_model,
+        check_readable,
+    )
     from locole.cli.show import say
 
     reading = reading._replace(
         label=column_of(label_column), labels=labels, label_separator=label_separator
     )
     check_readable(train, test, label_texts)
+    check_file_place(reading.bad_rows, train, test, label_texts)
     check_model_place(output, force=force)
     say("starting …")  # what is imported from here on takes a second or two
     check_old_model(output)
@@ -194,6 +200,7 @@ def _test(
 ) -> dict[str, Any]:
     from locole.cli.evaluation import measure, predict_file, summary
 
+    reading = reading._replace(more_bad_rows=True)  # after those of the training file
     with steps.run("test", f"testing on {test}") as record:
         figures = measure(predict_file(model, test, reading, notes=notes), model)
         record["rows"] = figures["rows"]

@@ -51,7 +51,7 @@ def labels(
     is exact. Without a change, each label is printed on a line, with a tab and its rows.
     """
     from locole.cli.examples import open_model
-    from locole.cli.places import check_model_place
+    from locole.cli.places import IN_PLACE, check_model_place
     from locole.exceptions import LocoleError
     from locole.io import read_manifest
 
@@ -59,7 +59,7 @@ def labels(
     if output is not None and not is_changed:
         raise LocoleError("--output is for a changed model: rename, merge or retire a label.")
     if is_changed:
-        check_model_place(output or model, force=output is None)
+        check_model_place(output or model, force=output is None, way_out=IN_PLACE)
     replaces = read_manifest(model) if output is None else None
     loaded, notes = open_model(model, jobs=1, encoder=encoder)
     if is_changed:
@@ -106,7 +106,10 @@ def _pairs(model: Any, typed: list[str], option: str) -> dict[Any, Any]:
         place = next((i for i in places if text[:i] in known), None)
         if place is None:
             raise LocoleError(f"{option} {text}: give a known label, = and another name.")
-        found[_typed(model, text[:place])] = _typed(model, text[place + 1 :])
+        other = text[place + 1 :]
+        if not other.strip():
+            raise LocoleError(f"{option} {text}: there is no label after the =: give one.")
+        found[_typed(model, text[:place])] = _typed(model, other)
     return found
 
 

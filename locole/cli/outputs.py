@@ -69,13 +69,18 @@ class _Screen:
 
 
 @contextmanager
-def kept_bad_rows(output: str | None) -> Iterator[BadRow | None]:
-    """Give a function that writes rows which cannot be read to a file, or None without one."""
+def kept_bad_rows(output: str | None, *, more: bool = False) -> Iterator[BadRow | None]:
+    """Give a function that writes rows which cannot be read to a file, or None without one.
+
+    With ``more`` they come after those that the file has.
+    """
     if output is None:
         yield None
         return
     errors: list[str] = []
+    before = Path(output).read_bytes() if more and os.path.isfile(output) else b""
     with written(output) as file:
+        file.write(before)
 
         def keep(row: str, error: LocoleError) -> None:
             errors.append(str(error))

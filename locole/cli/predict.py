@@ -88,19 +88,22 @@ def predict(
     For a folder, every file in it gets a file of answers, by default Parquet, in the folder that -o
     names; files are answered side by side, with --engine ray on all nodes of a Ray cluster.
     """
-    from locole.cli.places import check_readable
+    from locole.cli.places import check_file_place, check_readable
     from locole.cli.show import print_json, say, warn
 
     is_folder = os.path.isdir(file)
     if not is_folder:
         check_readable(file)
         _check_single(engine, address, output, resume=resume, json=json)
+        check_file_place(output, file)
+        check_file_place(reading.bad_rows, file, output)
     reading = reading._replace(id=column_of(id_column))
     from locole.cli.answers import output_format as format_of_output
     from locole.cli.asking import Asking
     from locole.cli.examples import open_model
     from locole.cli.shards import Shard, ShardSettings, answer_shard, answer_shards, shards_of
     from locole.decoders.choose import checked_k
+    from locole.exceptions import LocoleError
     from locole.parallel import make_engine
 
     where = make_engine(engine, address=address)
@@ -108,6 +111,8 @@ def predict(
     # Files of a folder are side by side, not rows.
     loaded, notes = open_model(model, jobs=1 if is_folder else jobs, encoder=encoder)
     n_classes = len(loaded.classes_)
+    if set_coverage is not None and k is not None:
+        raise LocoleError("--set says how many labels a row gets: leave -k out.")
     k = min(5, n_classes) if k is None else checked_k(k, n_classes)
     _check_beside(loaded, reading, with_text=with_text, is_folder=is_folder)
     least = _least_proba(loaded, min_proba, max_error)
@@ -174,6 +179,8 @@ def _checked_coverage(
 
     if coverage is None:
         return None
+    if not 0 < coverage < 1:
+        raise LocoleError(f"--set must be a number above 0 and below 1, not {coverage}.")
     if proba or least is not None:
         raise LocoleError("--set gives labels without probabilities: leave the other options out.")
     if kind not in ("tsv", "jsonl"):

@@ -55,6 +55,7 @@ class Reading(NamedTuple):
     delimiter: str | None = None
     encoding: str | None = None
     bad_rows: str | None = None
+    more_bad_rows: bool = False
     zero_based: bool | None = None
     labels: str | None = None
     dense: str | None = None

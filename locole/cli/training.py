@@ -136,12 +136,12 @@ def train_model(
             raise LocoleError(f"--label-texts is for texts, and {path} has numbers: leave it out.")
         _train(classifier, rows, labels, steps)
         return classifier, notes | _provenance(path, classifier)
+    named = None if label_texts is None else read_label_texts(label_texts)
     with steps.run("vectorise", "vectorising") as record:
         X = features.fit_transform(_Shown(rows, "vectorising"))
         record.update(features=X.shape[1], nonzeros=int(X.nnz), chosen=_reasons(features))
         record["summary"] = f"{X.shape[1]:,} features, {X.nnz / X.shape[0]:.1f} a text"
         record["summary"] += _lines(record["chosen"])
-    named = None if label_texts is None else read_label_texts(label_texts)
     model = TextClassifier(clone(features), clone(classifier), encoder=encoder, label_texts=named)
     model.remember_encoder()
     if encoder is not None:
@@ -157,7 +157,12 @@ def train_model(
 def read_label_texts(path: str) -> dict[Any, str]:
     """Labels of a file and their texts; several of a label are joined."""
     found: dict[Any, list[str]] = {}
-    for text, label in zip(*load_texts(path), strict=True):
+    texts, labels = load_texts(path)
+    if labels is None:
+        raise LocoleError(
+            f"{path}: a file of texts alone has no labels: take .tsv, label tab text."
+        )
+    for text, label in zip(texts, labels, strict=True):
         found.setdefault(label, []).append(text)
     return {label: " ".join(texts) for label, texts in found.items()}
 

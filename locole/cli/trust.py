@@ -70,9 +70,10 @@ def trust_figures(found: Confidences, k: int) -> dict[str, Any]:
     """Calibration, log loss, Brier score, errors of the surest rows, and coverage of sets."""
     sure, right = found.proba[:, 0], found.right[:, 0]
     curve = metrics.risk_coverage(sure, right)
+    own = found.own[found.own > 0]
     figures: dict[str, Any] = {
         "expected_calibration_error": metrics.expected_calibration_error(sure, right),
-        "log_loss": metrics.log_loss(found.own[found.own > 0]),
+        "log_loss": metrics.log_loss(own) if own.size else float("nan"),
         "brier_score": metrics.brier_score(found.proba[:, :k], found.right[:, :k]),
         "area_under_risk_coverage": curve.area,
     }

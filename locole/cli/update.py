@@ -44,10 +44,11 @@ def update(
     Prints what has changed: accuracy and calibration error on the new rows before they were learnt, on
     the model's own validation rows before and after, new labels, and labels with few rows.
     """
-    from locole.cli.places import check_model_place, check_readable
+    from locole.cli.places import IN_PLACE, check_file_place, check_model_place, check_readable
 
     check_readable(rows)
-    check_model_place(output or model, force=output is None)
+    check_file_place(reading.bad_rows, rows)
+    check_model_place(output or model, force=output is None, way_out=IN_PLACE)
     from locole.cli.drift import answers_to, change, health
     from locole.cli.examples import open_model, read_labelled
     from locole.cli.show import print_json

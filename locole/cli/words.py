@@ -27,6 +27,10 @@ _OPTIONS = (
     (r'\blabels="text"', "--labels text"),
     (r"or pass multilabel=True", "or give --label-separator ','"),
     (r"\bpredict_topk\(proba=True\)", "--proba"),
+    (r"a folder that save has made", "a folder that locole fit has made"),
+    (r"\bor merge_labels\b", "or --merge"),
+    (r": see classes_\.", ": locole labels lists what it knows."),
+    (r"\bwithout label_texts\b", "without --label-texts"),
 )
 
 

@@ -208,8 +208,10 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
     folder = Path(path)
     try:
         return _read_manifest(folder)
-    except FileNotFoundError:
-        raise ModelFileError(f"there is no model in {folder}.") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelFileError(
+            f"there is no model in {folder}: give the path of a folder that save has made."
+        ) from None
     except ModelFileError as error:
         raise ModelFileError(f"the model in {folder} cannot be loaded: {error}.") from error
 

@@ -74,6 +74,10 @@ def _given(
 ) -> list[list[Any]]:
     """Labels that the model gives as its answer to each row."""
     least = asked.min_proba
+    if served.has_several and (asked.max_error, asked.coverage) != (None, None):
+        raise LocoleError(
+            "the model has several labels for each row: take min_proba, not max_error or coverage."
+        )
     if asked.max_error is not None:
         if least is not None:
             raise LocoleError("min_proba and max_error both say which answers to give: take one.")

@@ -17,6 +17,11 @@ __all__ = ["Problem", "busy", "handle_problems", "problem_response"]
 MEDIA_TYPE = "application/problem+json"
 # Mistakes of one request that are told.
 _TOLD = 3
+# What to do where the framework says the name of the status only.
+_WAYS_OUT = {
+    404: "there is nothing at this address: /docs describes those that there are.",
+    405: "this address does not take the method: /docs says which it takes.",
+}
 
 
 class Problem(HTTPException):
@@ -58,17 +63,28 @@ def handle_problems(app: FastAPI) -> None:
 
 
 async def _of_http(request: Request, error: Any) -> Response:
-    title = getattr(error, "title", None)
-    return problem_response(
-        error.status_code, str(error.detail), title=title, headers=error.headers
-    )
+    title, detail = getattr(error, "title", None), str(error.detail)
+    if detail == HTTPStatus(error.status_code).phrase:
+        detail = _WAYS_OUT.get(error.status_code, detail)
+    return problem_response(error.status_code, detail, title=title, headers=error.headers)
 
 
 async def _of_validation(request: Request, error: Any) -> Response:
     # Where and what, without what was sent.
-    found = [f"{'.'.join(map(str, e['loc'][1:])) or 'request'}: {e['msg']}" for e in error.errors()]
+    found = [_mistake(e) for e in error.errors()]
     more = [f"{len(found) - _TOLD} more"] if len(found) > _TOLD else []
     return problem_response(400, "; ".join([*found[:_TOLD], *more]) + ".")
+
+
+def _mistake(error: Any) -> str:
+    """One mistake in a request."""
+    place = error["loc"][1:]
+    if error["type"] == "json_invalid":
+        return f"the request is no JSON from its character {place[-1]} on: correct it"
+    if error["loc"] == ("body",):
+        wanted = "a list" if error["type"] == "list_type" else "an object"
+        return f"the request must be {wanted} in JSON, sent as Content-Type: application/json"
+    return f"{'.'.join(map(str, place)) or 'request'}: {error['msg']}"
 
 
 async def _of_locole(request: Request, error: Any) -> Response:

@@ -73,6 +73,13 @@ def test_unseen_labels_are_counted_and_wrong(run, folder):
     assert shown.splitlines()[-1].split() == ["yak", "1", "1", "cat", "(1)"]
 
 
+def test_no_label_is_known(run, folder):
+    (folder / "odd.tsv").write_text("yak\tcat1 cat2\nemu\tcat1 cat2\n")
+    done = run("evaluate", "texts", "odd.tsv", "--json")
+    assert (done.code, done.err) == (0, "")
+    assert (done.json["unseen_rows"], done.json["log_loss"]) == (2, None)
+
+
 @pytest.mark.parametrize("kind", ["csv", "tsv"])
 def test_report(run, folder, kind):
     run("evaluate", "texts", "test.tsv", "--report", f"labels.{kind}")

@@ -94,8 +94,10 @@ def test_version(run):
     ("words", "reason"),
     [
         (["nonsense"], "No such command 'nonsense'"),
+        (["nonsense"], "(see locole --help)"),
         (["fit"], "TRAIN"),
         (["fit", "train.tsv"], "--output"),
+        (["fit", "train.tsv"], "(see locole fit --help)"),
         (["fit", "train.tsv", "-o", "new", "--wrong"], "No such option"),
         (["fit", "train.tsv", "-o", "new", "--dim", "many"], "--dim"),
         (["fit", "missing.tsv", "-o", "new"], "missing.tsv: No such file or directory."),
@@ -132,9 +134,10 @@ def test_version(run):
         (["predict", "texts", "new.txt", "-o", "texts", "--output-format", "tsv"], "is a folder"),
         (["evaluate", "texts", "new.txt"], "no labels"),
         (["evaluate", "texts", "test.tsv", "--report", "r.xls"], "a .tsv or a .csv file"),
+        (["evaluate", "texts", "test.tsv", "--plot", "p.png"], "--plot writes an .html page"),
         (["evaluate", "texts", "test.tsv", "--worst", "-1"], "must not be negative"),
         (["inspect", "missing"], "there is no model in missing"),
-        (["inspect", "train.tsv"], "train.tsv"),
+        (["inspect", "train.tsv"], "there is no model in train.tsv: give the path of a folder"),
         (["coherence", "magic", "--classes", "9"], "unknown embedding 'magic'"),
         (["coherence", "kerdock", "--classes", "9", "--dim", "15"], "15"),
         (["advise", "--classes", "1"], "at least two labels"),
@@ -386,6 +389,34 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_read(
 )
 def test_input_is_checked_before_output_and_work(run, folder, words):
     assert run(*words) == (2, "", "locole: missing.tsv: No such file or directory.\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "train.tsv", "-o", "new", "--skip-bad-rows", "train.tsv"],
+        ["fit", "train.tsv", "-o", "new", "--test", "test.tsv", "--skip-bad-rows", "./test.tsv"],
+        ["predict", "texts", "test.tsv", "-o", "test.tsv"],
+        ["predict", "texts", "test.tsv", "-o", "link.tsv"],
+        ["predict", "texts", "test.tsv", "--skip-bad-rows", "test.tsv"],
+        ["predict", "texts", "test.tsv", "-o", "a.tsv", "--skip-bad-rows", "a.tsv"],
+        ["evaluate", "texts", "test.tsv", "--report", "test.tsv"],
+        ["evaluate", "texts", "test.tsv", "--report", "a.csv", "--plot", "a.csv"],
+        ["evaluate", "texts", "test.tsv", "--skip-bad-rows", "test.tsv"],
+        ["update", "texts", "test.tsv", "--skip-bad-rows", "test.tsv"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_is_read_is_never_replaced(run, folder, words):
+    (folder / "link.tsv").symlink_to("test.tsv")
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    done = run(*words)
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert line.endswith(
+        " is named twice, and what is written would replace the other: take another path."
+    )
+    assert before == {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
 
 
 def test_a_full_disk_is_named(run, folder, monkeypatch):

@@ -100,6 +100,19 @@ def test_answers_are_ranked_as_ever(run):
     assert [line.split("\t")[::2] for line in lines] == expected.tolist()
 
 
+def test_labels_are_held_back_one_by_one(run):
+    rows = tagged_rows(1_000, 6)  # enough for probabilities
+    classifier = locole.text.TextClassifier().fit([t for _, t in rows], [own for own, _ in rows])
+    classifier.save("sure")
+    texts = [text for _, text in TEST]
+    labels, p = locole.load("sure").predict_topk(texts, k=3, proba=True)
+    least = float(np.median(p))
+    assert ((p[:, 0] >= least) & (p[:, 2] < least)).any()
+    lines = run("predict", "sure", "test.tsv", "-k", "3", "--min-proba", least).out.splitlines()
+    expected = np.where(p < least, "", labels)
+    assert [line.split("\t")[::2] for line in lines] == expected.tolist()
+
+
 def test_people_read_figures(run):
     told = run("evaluate", "model", "test.tsv")
     assert told.code == 0
@@ -129,6 +142,10 @@ def test_one_label_for_each_row_of_xmc_is_a_plain_model(run, tagged):
         (
             ["evaluate", "model", "test.tsv", "--report", "r.csv"],
             "--report is for rows with one label",
+        ),
+        (
+            ["evaluate", "model", "test.tsv", "--plot", "p.html"],
+            "--plot is for rows with one label each",
         ),
         (["predict", "model", "test.tsv", "--max-error", "0.1"], "--proba says how likely"),
         (["predict", "model", "test.tsv", "--set", "0.9"], "--proba says how likely"),

@@ -96,6 +96,27 @@ def test_numbers_packed(run, folder):
     assert pq.read_table("a.parquet")["label_1"].to_pylist() == labels
 
 
+def test_dense_rows_that_a_model_cannot_take(run, folder):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[20:] += 9
+    y = np.repeat(["a", "b"], 20)
+    np.savez("good.npz", X=X, y=y)
+    assert run("fit", "good.npz", "-o", "dense", "--dense", "X").code == 0
+    X[6, 1] = np.nan
+    np.savez("nan.npz", X=X, y=y)
+    np.savez("wide.npz", X=np.ones((2, 4)), y=y[:2])
+    line = "nan.npz, row 7: a number is missing, infinite or too large for float32"
+    for words in ["fit", "nan.npz", "-o", "m", "--dense", "X"], ["evaluate", "dense", "nan.npz"]:
+        done = run(*words)
+        assert done.code == 2
+        assert line in done.err.splitlines()[-1]
+    done = run("predict", "dense", "nan.npz", "--batch", "4")
+    assert (done.code, done.err.startswith(f"locole: {line}")) == (2, True)
+    done = run("predict", "dense", "wide.npz")
+    assert done.code == 2
+    assert "has 4 numbers a row where the model takes 3" in done.err
+
+
 def test_features_never_seen_are_left_out(run, folder):
     (folder / "some.svm").write_text("0 1:1 5:1\n0 1:1 5:1 99999:7\n")
     first, second = run("predict", "numbers", "some.svm", "-k", "2").out.splitlines()
@@ -276,6 +297,15 @@ def test_bad_rows_are_left_out_counted_and_kept(run, folder):
     done = run("predict", "texts", "dirty.tsv", "--skip-bad-rows", "bad.tsv")
     assert len(done.out.splitlines()) == 301
     assert (folder / "bad.tsv").read_text() == "no tab here\n"
+
+
+def test_bad_rows_of_the_test_file_come_after_those_of_the_training_file(run, folder):
+    (folder / "bad.tsv").write_text("of an earlier run\n")
+    (folder / "dirty.tsv").write_text("no tab here\n" + (folder / "train.tsv").read_text())
+    (folder / "dirty_test.tsv").write_text((folder / "test.tsv").read_text() + "nor here\n")
+    words = ["--test", "dirty_test.tsv", "--skip-bad-rows", "bad.tsv"]
+    assert run("fit", "dirty.tsv", "-o", "m", *words).code == 0
+    assert (folder / "bad.tsv").read_text() == "no tab here\nnor here\n"
 
 
 def test_rows_of_another_encoding_are_kept_as_they_are(run, folder):
@@ -514,7 +544,8 @@ def test_a_wanted_error_and_sets(run, folder):
         (["--min-proba", "0.5", "--max-error", "0.1"], "take one"),
         (["--set", "0.9", "--proba"], "leave the other options out"),
         (["--set", "0.9", "--output-format", "csv"], "take --output-format tsv or jsonl"),
-        (["--set", "1.5"], "coverage must be a number above 0 and below 1"),
+        (["--set", "0.9", "-k", "2"], "--set says how many labels a row gets: leave -k out"),
+        (["--set", "1.5"], "--set must be a number above 0 and below 1"),
         (["--max-error", "0.0001"], "no threshold is sure"),
     ],
 )

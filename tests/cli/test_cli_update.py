@@ -88,6 +88,8 @@ def test_what_cannot_be_updated_stays(folder, run):
         done = run("update", model, rows)
         assert done.code == 2, done
         assert message in done.err
+    done = run("update", "texts", "monday.tsv", "-o", "other")
+    assert (done.code, "or leave --output out to change" in done.err) == (2, True)
     assert {path: path.read_bytes() for path in Path("other").iterdir()} == before
 
 
@@ -129,9 +131,14 @@ def test_labels_are_listed_and_changed(folder, run):
     ("words", "message"),
     [
         (("--rename", "cat"), "give a known label"),
+        (("--rename", "cat="), "there is no label after the =: give one"),
+        (("--rename", "cat= "), "there is no label after the =: give one"),
         (("--merge", "unicorn=cat"), "give a known label"),
-        (("--merge", "cat=unicorn"), "does not know the label unicorn"),
-        (("--retire", "unicorn"), "does not know the label unicorn"),
+        (("--rename", "cat=dog"), "another label dog: take a new name, or --merge."),
+        (("--merge", "cat=unicorn"), "the label unicorn: locole labels lists what it knows."),
+        (("--retire", "unicorn"), "the label unicorn: locole labels lists what it knows."),
+        (("--add", "names.tsv"), "trained without --label-texts"),
+        (("--retire", "cat", "-o", "numbers"), "take another path, or leave --output out"),
         (("-o", "there"), "--output is for a changed model"),
     ],
 )

@@ -93,9 +93,10 @@ def test_several_labels(here, models, texts):
     found = here.post("/api/models/tags/predict-batch", json=asked).json()["results"]
     for row in found:
         assert row["answer"] == [one["label"] for one in row["labels"] if one["probability"] >= 0.6]
-    refused = here.post("/api/models/tags/predict", json={"text": "x", "coverage": 0.9})
-    assert refused.status_code == 400
-    assert "several labels" in refused.json()["detail"]
+    for name in "coverage", "max_error":
+        refused = here.post("/api/models/tags/predict", json={"text": "x", name: 0.9})
+        assert refused.status_code == 400
+        assert "several labels for each row: take min_proba" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +137,28 @@ def test_bodies_that_are_no_requests(here, body):
     assert refused.headers["content-type"] == PROBLEM
     # What was sent is not sent back.
     assert len(refused.content) < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "kind", "says"),
+    [
+        ("api/models/animals/predict", b'{"text": }', "application/json", "no JSON from its char"),
+        (
+            "api/models/animals/predict",
+            b'{"text": "x"}',
+            "text/plain",
+            "an object in JSON, sent as",
+        ),
+        ("api/models/animals/predict", b"", "application/json", "an object in JSON, sent as"),
+        ("api/models/animals/predict", b"[]", "application/json", "an object in JSON, sent as"),
+        ("api/nothing", b"{}", "application/json", "/docs describes"),
+        ("api/models/animals/labels", b"{}", "application/json", "/docs says which"),
+    ],
+)
+def test_what_was_no_request_is_told_what_one_is(here, path, body, kind, says):
+    refused = here.post(f"/{path}", content=body, headers={"content-type": kind})
+    assert refused.headers["content-type"] == PROBLEM
+    assert says in refused.json()["detail"]
 
 
 def test_halves_of_characters_are_answered(here):
