@@ -19,7 +19,7 @@ from locole.parallel.blocks import map_blocks
 from locole.parallel.memory import available_bytes
 from locole.parameters import N_JOBS, POSITIVE, SEED, at_least, one_of
 from locole.regressors.storage import pack
-from locole.samples import Rows, Samples, spare_rows
+from locole.samples import LARGEST, Rows, Samples, spare_rows
 from locole.scoring import label_descent
 from locole.scoring.base import Codes, Contributions, LabelScorer, entries_of
 from locole.scoring.label_table import LabelTable
@@ -449,7 +449,8 @@ class PrototypeScorer(LabelScorer):
             raise ModelFileError("its prototypes do not fit together")
         are_numbers = all(np.isfinite(array).all() for array in (*arrays.values(), self.counts_))
         are_numbers = are_numbers and self._labels.is_sound() and self._sums.is_sound()
-        if not (are_numbers and (self.squares_ > 0).all() and (self.counts_ >= 0).all()):
+        are_counts = ((self.counts_ >= 0) & (self.counts_ <= LARGEST)).all()  # so that sums are finite
+        if not (are_numbers and (self.squares_ > 0).all() and are_counts):
             raise ModelFileError("its prototypes are not numbers")
         if not 0 < self.scale_ < np.inf:
             raise ModelFileError("its prototypes have an invalid scale")

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.covariance import EmpiricalCovariance
 
 from locole.dense_rows import DenseRows
-from locole.exceptions import LocoleError
+from locole.exceptions import LocoleError, ModelFileError
 from locole.kernels.prototypes import adagrad_rows
 from locole.samples import Rows, Samples
 from locole.scoring import PrototypeScorer, label_descent, prototypes
@@ -340,3 +340,12 @@ def test_labels_with_one_row_each():
         scorer = PrototypeScorer(ridge=ridge).fit(Samples(rows, codes, 299))
         assert np.isfinite(scorer.vectors_).all()
         assert accuracy(scorer, rows[1:-1], codes[1:-1]) > 0.9
+
+
+def test_counts_whose_sum_is_infinite_are_refused():
+    rng = np.random.default_rng(0)
+    scorer = PrototypeScorer().fit(Samples(rng.normal(size=(60, 32)), np.arange(60) % 3, 3))
+    scorer._check_learnt()
+    scorer.counts_ = np.full(3, 1e308)
+    with pytest.raises(ModelFileError, match="are not numbers"):
+        scorer._check_learnt()
