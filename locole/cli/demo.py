@@ -31,7 +31,9 @@ def demo(
     serve: Annotated[
         bool, typer.Option("--serve", help="Then serve the model with a page, until Ctrl-C.")
     ] = False,
-    port: Annotated[int, typer.Option(help="Port of --serve; 0 takes any that is free.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of --serve; 0 takes any that is free.")
+    ] = 8000,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the model.")] = 0,
     jobs: Jobs = -1,
     json: Json = False,

@@ -31,7 +31,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines ask.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes any that is free.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")
+    ] = 8000,
     token_file: Annotated[
         str | None,
         typer.Option(

@@ -102,6 +102,7 @@ def test_check_says_what_would_be_served(run_here, models):
     ("words", "says"),
     [
         (["nowhere"], "there is no model in nowhere"),
+        (["--port", "99999", "--check"], "'--port'"),
         (["--timeout", "0"], "longer than 0 seconds"),
         (["--token-file", "token.txt"], "holds no token"),
         (["--max-waiting", "3"], "too few"),
