@@ -449,7 +449,9 @@ class PrototypeScorer(LabelScorer):
             raise ModelFileError("its prototypes do not fit together")
         are_numbers = all(np.isfinite(array).all() for array in (*arrays.values(), self.counts_))
         are_numbers = are_numbers and self._labels.is_sound() and self._sums.is_sound()
-        are_counts = ((self.counts_ >= 0) & (self.counts_ <= LARGEST)).all()  # so that sums are finite
+        are_counts = (
+            (self.counts_ >= 0) & (self.counts_ <= LARGEST)
+        ).all()  # so that sums are finite
         if not (are_numbers and (self.squares_ > 0).all() and are_counts):
             raise ModelFileError("its prototypes are not numbers")
         if not 0 < self.scale_ < np.inf:
