@@ -496,22 +496,24 @@ def _check_lengths(X: Any, n_labelled: int) -> None:
 def _present(
     past: LabelPast, X: Any, y: NDArray, sets: LabelSets | None, weight: NDArray | None
 ) -> tuple[Any, NDArray, LabelSets | None, NDArray | None]:
-    """Rows under the present names of their labels, without those of retired ones."""
-    if sets is not None:
-        sets = past.present_sets(sets)
-        return X, sets.labels, sets, weight
-    y, stays = past.present(y)
+    """Rows under the present names of their labels, without those whose labels were all retired."""
+    if sets is None:
+        y, stays = past.present(y)
+    else:
+        had_labels, sets = np.diff(sets.starts) > 0, past.present_sets(sets)
+        stays = ~had_labels | (np.diff(sets.starts) > 0)
+        sets = sets.kept(stays)
+        y = sets.labels
     if stays.all():
-        return X, y, None, weight
+        return X, y, sets, weight
     rows = np.flatnonzero(stays)
-    warnings.warn(
-        f"{y.size - rows.size:,} rows are skipped: their labels were retired.",
-        LocoleWarning,
-        stacklevel=5,
-    )
     if rows.size == 0:
         raise LocoleError("all labels of y were retired: there is nothing to learn.")
-    return take(X, rows), y[rows], None, None if weight is None else weight[rows]
+    n_skipped = stays.size - rows.size
+    said = "1 row is skipped: its" if n_skipped == 1 else f"{n_skipped:,} rows are skipped: their"
+    warnings.warn(f"{said} labels were retired.", LocoleWarning, stacklevel=5)
+    y = y if sets is not None else y[rows]
+    return take(X, rows), y, sets, None if weight is None else weight[rows]
 
 
 def _alike(one: str | None, other: str | None) -> bool:

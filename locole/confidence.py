@@ -328,7 +328,8 @@ class ConfidentAnswers:
     def _check_one_label(self) -> None:
         if self.multilabel_ is not None:
             raise LocoleError(
-                "rows have several labels: predict_topk(proba=True) says how likely each of them is."
+                "this is for one label for each row, and the model's rows have several labels: "
+                "predict_topk(proba=True) says how likely each of them is."
             )
 
     def _check_calibration(self) -> None:

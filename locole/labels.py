@@ -63,6 +63,12 @@ class LabelSets(NamedTuple):
         is_single = bool((np.diff(starts) == 1).all())
         return member.indices.astype(np.int64), None if is_single else starts
 
+    def kept(self, stays: NDArray[np.bool_]) -> LabelSets:
+        """Some of the rows."""
+        counts = np.diff(self.starts)
+        starts = np.append(0, np.cumsum(counts[stays])).astype(np.int64)
+        return self._replace(codes=self.codes[np.repeat(stays, counts)], starts=starts)
+
 
 class LabelFeatures(NamedTuple):
     """What labels are called, in numbers; for `locole.LocoleClassifier`.

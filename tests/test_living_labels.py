@@ -182,8 +182,10 @@ def test_retired_labels_are_never_answered_again(model, data, tmp_path):
         assert not np.isin(each.predict_topk(X, k=29)[0], out).any()
         np.testing.assert_array_equal(each.embedding_.columns(np.arange(27)), columns)
         assert each.embedding_.columns([27, 28]).tolist() == [30, 31]
-        with pytest.warns(LocoleWarning), pytest.raises(LocoleError, match="nothing to learn"):
+        with pytest.raises(LocoleError, match="nothing to learn"):
             each.partial_fit(X[:1], ["label 7"])
+        with pytest.warns(LocoleWarning, match="^1 row is skipped: its labels were retired"):
+            copy.copy(each).partial_fit(X[:2], ["label 7", "label 1"])
     assert_same_bits(back, model)
 
 
@@ -337,3 +339,14 @@ def test_a_file_that_lies_about_the_past_is_refused(model, tmp_path):
     other.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match="numbers of rows"):
         load(tmp_path / "model")
+
+
+def test_rows_whose_labels_were_all_retired_are_skipped():
+    X, y = words(12, n_samples=1200, n_features=300)
+    X = sp.csr_array(X)
+    sets = [[] if i % 7 == 0 else [label] for i, label in enumerate(y.tolist())]
+    model = LocoleClassifier(factors=False).fit(X, sets).retire_labels([3])
+    expected = copy.copy(model).partial_fit(X[1:3], [[1, 2], []])
+    with pytest.warns(LocoleWarning, match="^2 rows are skipped: their labels were retired"):
+        model.partial_fit(X[:4], [[3], [1, 2, 3], [], [3]])
+    assert_same_bits(model.decision_function(X[:50]), expected.decision_function(X[:50]))
