@@ -37,7 +37,7 @@ _RATE, _SQUARES, _SIZE = 0.2, 1e-2, 0.1
 # Share of the first rate by which rows are learnt that come later.
 _LATER = 0.25
 # Rows that a feature must have: the vector of one that a single row has would learn to tell that row,
-# which helps no other row (city names as raw texts, where most features are such: 1.4 points).
+# which helps no other. In raw texts most features are such.
 _LEAST_ROWS = 2
 # Vectors that are packed in one go.
 _PACKED_ROWS = 4_096
