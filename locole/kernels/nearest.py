@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from locole.kernels.jit import kernel
 from locole.kernels.simd import WIDTH, fma, load, store, zeros
 
-__all__ = ["nearest_dense_rows", "nearest_rows"]
+__all__ = ["Lines", "nearest_dense_rows", "nearest_rows"]
+
+
+class Lines(NamedTuple):
+    """Sparse rows of labels, delta-coded, label by label."""
+
+    starts: NDArray[np.int64]
+    """Label c has the lines ``starts[c]`` to ``starts[c+1]``."""
+    entries: NDArray[np.integer]
+    """Line r has the steps and values ``entries[r]`` to ``entries[r+1]``."""
+    steps: NDArray[np.uint16]
+    values: NDArray
+    scales: NDArray[np.float32]
+    """What the values of each line are multiplied by."""
 
 
 @kernel
-def nearest_rows(indptr, indices, data, starts, lines, features, values, codes, room, out):
-    """For each row and each of its labels ``codes`` the largest product with a row of that label.
+def nearest_rows(rows, scales, lines, codes, room, out):
+    """For each row and each of its labels ``codes`` the largest product with a line of that label.
 
-    Those of label c are ``lines[starts[c]]`` to ``lines[starts[c+1]]`` in features and values. room :
-    (features,) of zeros, work; out : (rows, labels of each) filled, 0 where all products are negative
-    or there is no row.
+    rows : Csr of numbers that ``scales`` (rows,) multiply; lines : Lines; room : (features,) of zeros of
+    the type in which products are summed, work; out : (rows, labels of each) filled, 0 where all
+    products are negative or there is no line.
     """
-    zero = room.dtype.type(0)
+    indptr, indices, data = rows
+    starts, entries, steps, values, line_scales = lines
+    zero, nothing = room.dtype.type(0), np.float32(0)
     for i in range(indptr.size - 1):
         for p in range(indptr[i], indptr[i + 1]):
             room[indices[p]] = data[p]
         for j in range(codes.shape[1]):
-            best = zero
+            best = nothing
             for r in range(starts[codes[i, j]], starts[codes[i, j] + 1]):
-                total = zero
-                for p in range(lines[r], lines[r + 1]):
-                    total += room[features[p]] * values[p]
-                best = max(best, total)
-            out[i, j] = best
+                total, feature = zero, 0
+                for p in range(entries[r], entries[r + 1]):
+                    feature += steps[p]
+                    total += room[feature] * values[p]
+                best = max(best, np.float32(total) * line_scales[r])
+            out[i, j] = best * scales[i]
         for p in range(indptr[i], indptr[i + 1]):
             room[indices[p]] = zero
 

@@ -45,8 +45,9 @@ class Postings(NamedTuple):
     """Labels that have a feature, and what it says of each, feature by feature."""
 
     starts: NDArray
-    """Feature f has the labels ``labels[starts[f] : starts[f + 1]]``."""
-    labels: NDArray
+    """Feature f has the places ``starts[f]`` to ``starts[f + 1]``, each of which is a label."""
+    steps: NDArray[np.uint16]
+    """From the label before, or from label 0."""
     weights: NDArray[np.float32]
     full: NDArray[np.int64]
     """Row of ``table`` of a feature that many labels have, otherwise −1."""
@@ -58,7 +59,7 @@ class Sums(NamedTuple):
     """Sums of the rows of each label, from which the weights of `Postings` come."""
 
     values: NDArray[np.float32]
-    """In the order of ``Postings.labels``."""
+    """In the order of ``Postings.steps``."""
     full: NDArray[np.float32]
     """Those of full features, a label's numbers side by side: (labels, full features)."""
     full_weights: NDArray[np.float32]
@@ -92,7 +93,7 @@ def scan_postings(rows, postings, work, found, at, best_scores, best_codes):
     rows : Csr; found, at : (rows, m) codes and their scores; best_scores, best_codes : (rows, k).
     """
     indptr, indices, data = rows
-    starts, labels, weights, full, table = postings
+    starts, steps, weights, full, table = postings
     scores = work.scores[0]
     width = scores.size
     for i in range(indptr.size - 1):
@@ -101,15 +102,17 @@ def scan_postings(rows, postings, work, found, at, best_scores, best_codes):
             f, x = indices[p], data[p]
             if p + _AHEAD < indptr[i + 1]:
                 ahead = starts[indices[p + _AHEAD]]
-                prefetch(labels, ahead)
+                prefetch(steps, ahead)
                 prefetch(weights, ahead)
             if full[f] >= 0:
                 factor, start = broadcast(x), full[f] * width
                 for c in range(0, width, WIDTH):
                     store(scores, c, fma(factor, load(table, start + c), load(scores, c)))
             else:
+                label = 0
                 for q in range(starts[f], starts[f + 1]):
-                    scores[labels[q]] += x * weights[q]
+                    label += steps[q]
+                    scores[label] += x * weights[q]
         for j in range(found.shape[1]):
             at[i, j] = scores[found[i, j]]
         push_rows(work.scores, 0, work.labels, best_scores[i : i + 1], best_codes[i : i + 1])
@@ -133,7 +136,7 @@ def fill_evidence(row, rows, owners, rivals, postings, sums, slots, out):
     the own label's stay as they are.
     """
     indptr, indices, data = rows
-    starts, labels, weights, full, _ = postings
+    starts, steps, weights, full, _ = postings
     values, full_sums, full_weights, by_label, by_feature, mass = sums
     code, weight, n = owners.codes[row], owners.weights[row], rivals.size
     start, stop = indptr[row], indptr[row + 1]
@@ -156,8 +159,10 @@ def fill_evidence(row, rows, owners, rivals, postings, sums, slots, out):
                 line[j] = x * full_weights[rivals[j], full[f]]
         else:
             line[:n] = 0
+            label = 0
             for q in range(starts[f], starts[f + 1]):
-                slot = slots[labels[q]]
+                label += steps[q]
+                slot = slots[label]
                 if slot == n:
                     left += values[q]
                 elif slot >= 0:

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.preprocessing import normalize
 
+from locole.delta_rows import DeltaRows
 from locole.dense_rows import DenseRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.io.trust import check_pointers
-from locole.kernels.nearest import nearest_dense_rows, nearest_rows
+from locole.kernels.csr import Csr
+from locole.kernels.nearest import Lines, nearest_dense_rows, nearest_rows
 from locole.label_past import Relabelling
 from locole.regressors.storage import pack
 from locole.samples import Rows, Samples
@@ -22,6 +23,7 @@ from locole.scoring.base import Codes, LabelScorer, ValidationScores, best_of
 from locole.scoring.label_table import LabelTable
 from locole.scoring.weights import first_is_right, fit_weights
 from locole.scoring.whitening import unit
+from locole.sparse_rows import row_squares, unit_rows
 
 __all__ = ["KNOTS", "RERANKED", "Evidence", "NearestScorer"]
 
@@ -29,10 +31,12 @@ __all__ = ["KNOTS", "RERANKED", "Evidence", "NearestScorer"]
 RERANKED = 8
 #: Similarities between which the curve is linear.
 KNOTS = np.array([0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0])
-#: Rows that are more similar are taken to be equal: float32 leaves cosines this close to 1.
+#: Rows that are more similar are taken to be equal: rounding leaves cosines this close to 1.
 SAME = 1 - 1e-5
-# Cosines of dense rows above which they are taken to be equal: rows in bytes err by less.
+# Cosines of dense rows above which they are taken to be equal: those in bytes err by less.
 _SAME_IN_BYTES = 0.998
+# Largest number that a byte holds with its sign.
+_MOST_IN_BYTE = 127
 # Rows of a label that are kept: the last. Frequent labels would take most of the time.
 _MOST = 2048
 
@@ -53,11 +57,11 @@ class NearestScorer(LabelScorer):
 
     Attributes
     ----------
-    rows_ : CSR array or array of shape (n_rows, n_features)
-        Training rows of unit length, label by label; of each label the last 2,048. Dense rows are in one
-        byte for each number, to be multiplied by ``row_scales_``.
+    rows_ : DeltaRows or array of shape (n_rows, n_features)
+        Training rows, label by label; of each label the last 2,048. A byte for each number.
     row_scales_ : array of shape (n_rows,) or None
-        Of dense rows; None for sparse ones.
+        What multiplies the bytes of each row, so that it is of unit length; None for sparse rows of
+        float32, in old files.
     starts_ : array of shape (n_classes + 1,)
         Where the rows of each label begin.
     scale_ : float
@@ -76,7 +80,7 @@ class NearestScorer(LabelScorer):
     name = "nearest rows"
     stage = 2
     _learnt: ClassVar = {
-        "rows_": (sp.csr_array, np.ndarray),
+        "rows_": (DeltaRows, sp.csr_array, np.ndarray),
         "row_scales_": (np.ndarray, type(None)),
         "starts_": np.ndarray,
         "scale_": float,
@@ -95,10 +99,10 @@ class NearestScorer(LabelScorer):
 
     def fit(self, samples: Samples, *, before: Sequence[LabelScorer] = ()) -> Self:
         """Keep rows and their labels."""
-        none = (0, samples.X.shape[1])
+        none = np.empty((0, samples.X.shape[1]), dtype=np.int8)
         is_dense = isinstance(samples.X, DenseRows)
-        self.rows_: Any = np.empty(none, "i1") if is_dense else sp.csr_array(none, dtype=np.float32)
-        self.row_scales_ = np.empty(0, dtype=np.float32) if is_dense else None
+        self.rows_: Any = none if is_dense else DeltaRows.of(sp.csr_array(none))
+        self.row_scales_: NDArray[np.float32] | None = np.empty(0, dtype=np.float32)
         self.starts_ = np.zeros(1, dtype=np.int64)
         self.scale_, self.curve_ = 1.0, KNOTS.copy()
         return self.partial_fit(samples)
@@ -107,19 +111,17 @@ class NearestScorer(LabelScorer):
         """Keep more rows, which may have more labels; one with several labels is kept for each."""
         samples = samples.positive().single()
         codes = np.concatenate([self._codes(), samples.codes])
-        is_sparse = self.row_scales_ is None
-        self._keep(codes, samples.n_classes, samples.csr if is_sparse else samples.dense)
+        self._keep(codes, samples.n_classes, samples.csr if self.grows else samples.dense)
         return self
 
     @property
     def grows(self) -> bool:
         """Whether rows are sparse."""
-        return self.row_scales_ is None
+        return isinstance(self.rows_, DeltaRows)
 
     def grow(self, n_features: int) -> None:
         """Add features that no row has."""
-        self.rows_ = self.rows_.copy()
-        self.rows_.resize(self.rows_.shape[0], n_features)
+        self.rows_ = self.rows_.widened(n_features)
 
     def relabel(self, change: Relabelling) -> None:
         """Give the rows of merged labels to the labels that these became."""
@@ -132,7 +134,7 @@ class NearestScorer(LabelScorer):
         places = self._equal_places(samples)
         for i, code in enumerate(samples.codes):
             first, last = self.starts_[code], self.starts_[code + 1]
-            equal = first + places(i, slice(first, last))
+            equal = places(i, np.arange(first, last))
             left = equal[codes[equal] >= 0]
             if left.size == 0 and last - first < _MOST:
                 raise LocoleError(
@@ -143,18 +145,28 @@ class NearestScorer(LabelScorer):
         self._keep(codes, self.n_classes)
         return {self.name: "exactly"}
 
-    def _equal_places(self, samples: Samples) -> Callable[[int, slice], NDArray[np.int64]]:
-        """Return a function from a sample and a part of the rows to places of those that are equal."""
-        if self.row_scales_ is None:
-            rows = _unit(samples.csr)
-            return lambda i, part: _equal_rows(self.rows_[part], rows[[i]])
-        numbers, scales, known = *pack(unit(samples.dense[:]), "int8"), self.row_scales_
+    def _equal_places(
+        self, samples: Samples
+    ) -> Callable[[int, NDArray[np.int64]], NDArray[np.int64]]:
+        """Return a function from a sample and places of rows to those of rows that are equal to it."""
+        known, known_scales = self._in_bytes()
+        if isinstance(known, DeltaRows):
+            rows = DeltaRows.of(_packed(samples.csr)[0])
+            return lambda i, places: _equal_rows(known, places, rows.take(np.array([i])))
+        numbers, scales = pack(unit(samples.dense[:]), "int8")
 
-        def equal(i: int, part: slice) -> NDArray[np.int64]:
-            same = (self.rows_[part] == numbers[i]).all(axis=1) & (known[part] == scales[i])
-            return np.flatnonzero(same)
+        def equal(i: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
+            same = (known[places] == numbers[i]).all(axis=1) & (known_scales[places] == scales[i])
+            return places[same]
 
         return equal
+
+    def _in_bytes(self) -> tuple[Any, NDArray[np.float32]]:
+        """Rows and their scales, also where an old file has rows of float32."""
+        if self.row_scales_ is not None:
+            return self.rows_, self.row_scales_
+        numbers, scales = _packed(self.rows_.csr())
+        return DeltaRows.of(numbers), scales
 
     def _codes(self) -> Codes:
         """Label of each row that is kept."""
@@ -165,20 +177,22 @@ class NearestScorer(LabelScorer):
         order = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
         counts = np.bincount(codes[order], minlength=n_classes)
         order = order[np.arange(order.size) >= np.repeat(np.cumsum(counts) - _MOST, counts)]
-        n_known = self.rows_.shape[0]
+        rows, scales = self._in_bytes()
+        n_known = rows.shape[0]
         kept = np.sort(order)
         old, new = np.split(kept, [np.searchsorted(kept, n_known)])
-        rows, place = self.rows_[old], np.searchsorted(kept, order)
-        if self.row_scales_ is None:
-            if more is not None:
-                rows = sp.vstack([rows, _unit(more[new - n_known])], format="csr")
-            self.rows_ = sp.csr_array(rows[place])
-        else:
-            scales = self.row_scales_[old]
-            if more is not None:
-                numbers, others = pack(unit(more[new - n_known]), "int8")
-                rows, scales = np.concatenate([rows, numbers]), np.concatenate([scales, others])
-            self.rows_, self.row_scales_ = rows[place], scales[place]
+        is_sparse = isinstance(rows, DeltaRows)
+        rows, scales = rows.take(old) if is_sparse else rows[old], scales[old]
+        if more is not None and is_sparse:
+            numbers, others = _packed(more[new - n_known])
+            rows = DeltaRows.stacked([rows, DeltaRows.of(numbers)])
+            scales = np.concatenate([scales, others])
+        elif more is not None:
+            numbers, others = pack(unit(more[new - n_known]), "int8")
+            rows, scales = np.concatenate([rows, numbers]), np.concatenate([scales, others])
+        place = np.searchsorted(kept, order)
+        self.rows_ = rows.take(place) if is_sparse else rows[place]
+        self.row_scales_ = scales[place]
         self.starts_ = np.append(0, np.cumsum(np.minimum(counts, _MOST)))
 
     def add_labels(self, n_classes: int) -> Self:
@@ -198,31 +212,36 @@ class NearestScorer(LabelScorer):
         codes : array of shape (rows, labels)
             Codes of labels for each row.
         """
-        return self.similarity(rows.csr if self.row_scales_ is None else rows.dense, codes)
+        return self.similarity(rows.csr if self.grows else rows.dense, codes)
 
     def similarity(self, X: Any, codes: Codes) -> NDArray[np.float32]:
         """Cosine of each row and the nearest row of each of its labels ``codes``, at least 0.
 
         Parameters
         ----------
-        X : CSR array, or array if dense rows were kept
+        X : CSR array, or array if rows are dense
             Rows.
         codes : array of shape (rows, labels)
             Codes of labels for each row.
         """
-        codes, rows = np.ascontiguousarray(codes), self.rows_
+        codes, known = np.ascontiguousarray(codes), self.rows_
         out = np.empty(codes.shape, dtype=np.float32)
-        if self.row_scales_ is not None:
+        if not isinstance(known, DeltaRows):
             points = unit(X).ravel()
-            nearest_dense_rows(points, self.starts_, rows.ravel(), self.row_scales_, codes, out)
+            nearest_dense_rows(points, self.starts_, known.ravel(), self.row_scales_, codes, out)
             out[out > _SAME_IN_BYTES] = 1
             return out
-        X = _unit(X)
-        room = np.zeros(X.shape[1], dtype=np.float32)
-        nearest_rows(
-            X.indptr, X.indices, X.data, self.starts_, rows.indptr, rows.indices, rows.data,
-            codes, room, out,
-        )  # fmt: skip
+        if self.row_scales_ is not None:
+            rows, scales = _packed(X)
+            room, known_scales = np.zeros(X.shape[1], dtype=np.int32), self.row_scales_
+        else:
+            rows, scales = unit_rows(_canonical(X)), np.ones(X.shape[0], dtype=np.float32)
+            room, known_scales = (
+                np.zeros(X.shape[1], dtype=np.float32),
+                np.ones(known.shape[0], "f4"),
+            )
+        lines = Lines(self.starts_, known.starts, known.steps, known.values, known_scales)
+        nearest_rows(Csr.of(rows), scales, lines, codes, room, out)
         return out
 
     def candidates(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
@@ -269,13 +288,10 @@ class NearestScorer(LabelScorer):
         return np.take_along_axis(codes, order, 1), np.take_along_axis(new, order, 1)
 
     def _check_learnt(self) -> None:
+        if sp.issparse(self.rows_):  # in old files
+            self.rows_ = DeltaRows.of(self.rows_)
         rows, starts, curve = self.rows_, self.starts_, self.curve_
-        is_sound = (
-            rows.dtype == np.float32 and bool(np.isfinite(rows.data).all())
-            if sp.issparse(rows) and self.row_scales_ is None
-            else rows.dtype == np.int8 and LabelTable.of(rows, self.row_scales_).is_sound()
-        )
-        if not is_sound:
+        if not _are_sound(rows, self.row_scales_):
             raise ModelFileError("its nearest rows are not numbers")
         check_pointers(starts, "nearest rows of labels", end=rows.shape[0], dtypes=("int64",))
         if curve.shape != KNOTS.shape or curve.dtype != np.float64 or not np.isfinite(curve).all():
@@ -338,16 +354,12 @@ class Evidence(NamedTuple):
         scorer.curve_ = np.append(0.0, weights[1:])
 
 
-def _equal_rows(rows: sp.csr_array, one: sp.csr_array) -> NDArray[np.int64]:
-    """Places of the rows that have the same entries."""
-    counts = np.diff(rows.indptr)
-    same = np.flatnonzero(counts == one.nnz)
-    if one.nnz == 0:
-        return same
-    some = sp.csr_array(rows[same])
-    shape = (same.size, one.nnz)
-    equal = (some.indices.reshape(shape) == one.indices) & (some.data.reshape(shape) == one.data)
-    return same[equal.all(axis=1)]
+def _equal_rows(rows: DeltaRows, places: NDArray[np.int64], one: DeltaRows) -> NDArray[np.int64]:
+    """Those of some rows that have the same entries as ``one``, a single row."""
+    same = places[rows.counts(places) == one.steps.size]
+    some, shape = rows.take(same), (same.size, one.steps.size)
+    is_same = (some.steps.reshape(shape) == one.steps) & (some.values.reshape(shape) == one.values)
+    return same[is_same.all(axis=1)]
 
 
 def _shares(similarity: NDArray) -> NDArray[np.float64]:
@@ -356,8 +368,37 @@ def _shares(similarity: NDArray) -> NDArray[np.float64]:
     return np.stack([np.interp(similarity, KNOTS, row) for row in share], axis=-1)
 
 
-def _unit(X: Any) -> sp.csr_array:
-    """Rows of unit length; rows of zeros stay as they are."""
+def _packed(X: Any) -> tuple[sp.csr_array, NDArray[np.float32]]:
+    """Rows in bytes, and what makes them rows of unit length; rows of zeros stay as they are.
+
+    Because the largest number of a row is always 127, rows that differ by a factor have the same bytes,
+    and a cosine of exactly 1.
+    """
+    X = _canonical(X)
+    n_entries = np.diff(X.indptr)
+    some = np.flatnonzero(n_entries)
+    if some.size:
+        largest = np.maximum.reduceat(np.abs(X.data), X.indptr[some])
+        X.data /= np.repeat(largest, n_entries[some])
+    numbers = np.rint(_MOST_IN_BYTE * X.data).astype(np.int8)
+    X = sp.csr_array((numbers, X.indices, X.indptr), X.shape)
+    lengths = np.sqrt(row_squares(X))
+    return X, (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def _canonical(X: Any) -> sp.csr_array:
+    """The same rows in float32, sorted, without duplicates and zeros."""
     X = sp.csr_array(X, dtype=np.float32, copy=True)
     X.sum_duplicates()
-    return normalize(X, copy=False) if X.shape[0] else X  # which it would refuse
+    X.eliminate_zeros()
+    return X
+
+
+def _are_sound(rows: Any, scales: NDArray | None) -> bool:
+    """Whether rows are bytes with a scale for each, or sparse rows of float32 without scales."""
+    if not isinstance(rows, DeltaRows):
+        return rows.dtype == np.int8 and LabelTable.of(rows, scales).is_sound()
+    if scales is None:
+        return rows.values.dtype == np.float32 and bool(np.isfinite(rows.values).all())
+    fits = scales.dtype == np.float32 and scales.shape == rows.shape[:1]
+    return bool(rows.values.dtype == np.int8 and fits and np.isfinite(scales).all())

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from locole.delta_rows import DeltaRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.io import saved_as
 from locole.kernels.csr import Csr
@@ -57,20 +58,21 @@ class _LogOdds:
     """
 
     def __init__(
-        self, sums: sp.csr_array, totals: tuple[NDArray, NDArray], beta: NDArray[np.float32]
+        self, sums: DeltaRows, totals: tuple[NDArray, NDArray], beta: NDArray[np.float32]
     ) -> None:
         by_label, by_feature = totals
-        with np.errstate(divide="ignore", invalid="ignore"):  # of what no row has
-            self._scale, self._share = by_label.sum() / by_feature, 1 / by_label
+        with np.errstate(divide="ignore", invalid="ignore"):  # of features that no row has
+            self._scale = by_label.sum() / by_feature
+        self._share = np.divide(1, by_label, where=by_label > 0, out=np.zeros_like(by_label))
         self._sums, self._beta = sums, beta
-        lengths, n_classes = np.diff(sums.indptr), sums.shape[1]
+        lengths, n_classes = np.diff(sums.starts), sums.shape[1]
         self.width = padded_width(n_classes)
         # Those that most rows have side by side, in few lines of the cache.
         common = np.argsort(-lengths, kind="stable")[: int((lengths * _FULL > n_classes).sum())]
         self.full = np.full(sums.shape[0], -1, dtype=np.int64)
         self.full[common] = np.arange(common.size)
         self._table = np.zeros((common.size, self.width), dtype=np.float32)
-        self.weights = np.empty(sums.nnz, dtype=np.float32)
+        self.weights = np.empty(sums.steps.size, dtype=np.float32)
         # Places past the last label are no labels.
         self._labels = np.arange(self.width)
         self._labels[n_classes:] = -1
@@ -81,7 +83,7 @@ class _LogOdds:
     def postings(self) -> Postings:
         """Weights as kernels take them."""
         S = self._sums
-        return Postings(S.indptr, S.indices, self.weights, self.full, self._table.reshape(-1))
+        return Postings(S.starts, S.steps, self.weights, self.full, self._table.reshape(-1))
 
     def work(self) -> Work:
         """Room for the scores of one row."""
@@ -95,17 +97,17 @@ class _LogOdds:
                 self._make(np.unique(missing))
 
     def _make(self, features: NDArray) -> None:
-        S, counts = self._sums, np.diff(self._sums.indptr)[features]
-        ends = np.cumsum(counts)
-        places = np.arange(ends[-1]) + np.repeat(S.indptr[features] - (ends - counts), counts)
-        weights = S.data[places] * self._share[S.indices[places]]
+        counts, places = self._sums.counts(features), self._sums.places(features)
+        some = self._sums.take(features)
+        labels = some.columns
+        weights = some.values * self._share[labels]
         weights *= np.repeat(self._scale[features], counts)
         np.log1p(weights, out=weights)
         weights *= np.repeat(self._beta[features], counts)
         self.weights[places] = weights
         is_full = np.repeat(self.full[features], counts)
         at = is_full >= 0
-        self._table[is_full[at], S.indices[places[at]]] = weights[at]
+        self._table[is_full[at], labels[at]] = weights[at]
         self._is_made[features] = True
 
 
@@ -155,7 +157,7 @@ class ProfileScorer(LabelScorer):
 
     Attributes
     ----------
-    sums_ : CSR array of shape (n_features, n_classes)
+    sums_ : DeltaRows of shape (n_features, n_classes)
         Sum of each feature over the rows of each label.
     label_totals_, feature_totals_ : arrays of shape (n_classes,) and (n_features,)
         Sums over the features of each label and over the labels of each feature.
@@ -179,7 +181,7 @@ class ProfileScorer(LabelScorer):
         "verbose": VERBOSE,
     }
     _learnt: ClassVar = {
-        "sums_": sp.csr_array,
+        "sums_": (DeltaRows, sp.csr_array),
         "label_totals_": (np.ndarray, type(None)),
         "feature_totals_": (np.ndarray, type(None)),
         "feature_weights_": np.ndarray,
@@ -216,9 +218,8 @@ class ProfileScorer(LabelScorer):
         """Sum up the rows of each label, and learn how much each feature counts."""
         self.check_parameters()
         n_features = samples.X.shape[1]
-        self.sums_ = sp.csr_array((n_features, samples.n_classes), dtype=np.float32)
         self.feature_weights_ = np.ones(n_features, dtype=np.float32)
-        self._add(samples)
+        self._set_sums(self._sums_of(samples))
         self._plain = None
         if self.tune:
             self._plain = copy.copy(self)
@@ -227,8 +228,8 @@ class ProfileScorer(LabelScorer):
 
     def partial_fit(self, samples: Samples) -> Self:
         """Add more rows, which may have more labels; β stays as it is."""
-        self._add(samples)
-        self._plain = None
+        sums = self._sums_of(samples)
+        self._set_sums(sp.csr_array(self._sums_until(samples.n_classes) + sums))
         return self
 
     grows = True
@@ -236,7 +237,7 @@ class ProfileScorer(LabelScorer):
     def grow(self, n_features: int) -> None:
         """Add features that no label has, all counting 1."""
         new = n_features - self.n_features
-        sums = self.sums_.copy()
+        sums = self.sums_.csr()
         sums.resize(n_features, self.n_classes)
         self._set_sums(sums)
         self.feature_weights_ = np.pad(self.feature_weights_, (0, new), constant_values=1)
@@ -247,13 +248,12 @@ class ProfileScorer(LabelScorer):
         ones = np.ones(stays.size, dtype=np.float32)
         shape = (change.codes.size, change.n_classes)
         member = sp.csr_array((ones, (stays, change.codes[stays])), shape=shape)
-        self._set_sums(sp.csr_array(self.sums_ @ member))
+        self._set_sums(sp.csr_array(self.sums_.csr() @ member))
 
     def forget(self, samples: Samples) -> dict[str, str]:
         """Take rows out of the sums. How much each feature counts stays as it is."""
         out = self._sums_of(samples)
-        sums = self.sums_.copy()
-        sums.resize(out.shape)
+        sums = self._sums_until(samples.n_classes)
         left = sp.csr_array(sums - out)
         left.sort_indices()
         before = _at(sums, left)
@@ -269,16 +269,14 @@ class ProfileScorer(LabelScorer):
 
     def add_labels(self, n_classes: int) -> Self:
         """Know labels with empty profiles."""
-        sums = self.sums_.copy()
-        sums.resize((self.n_features, n_classes))
-        self._set_sums(sums)
+        self._set_sums(self._sums_until(n_classes))
         return self
 
-    def _add(self, samples: Samples) -> None:
-        sums = self._sums_of(samples)
-        old = self.sums_.copy()
-        old.resize(sums.shape)
-        self._set_sums(sp.csr_array(old + sums))
+    def _sums_until(self, n_classes: int) -> sp.csr_array:
+        """Sums of so many labels, the last of which may be new."""
+        sums = self.sums_.csr()
+        sums.resize((self.n_features, n_classes))
+        return sums
 
     def _sums_of(self, samples: Samples) -> sp.csr_array:
         """Sum of each feature over the rows of each label."""
@@ -293,14 +291,9 @@ class ProfileScorer(LabelScorer):
         return sp.csr_array((member @ sp.csr_array(X, dtype=np.float32)).T)
 
     def _set_sums(self, sums: sp.csr_array) -> None:
-        self.sums_ = sums
+        self.sums_ = DeltaRows.of(sums)
         self._plain = None
-        self.sums_.sort_indices()
-        self.sums_.eliminate_zeros()
-        if self.sums_.nnz <= np.iinfo(np.int32).max:
-            # Scans read little but these.
-            self.sums_.indices = self.sums_.indices.astype(np.int32)
-        self._add_up()
+        self._add_up(sums)
         self.__dict__.pop("_odds", None)
 
     def _tune(self, samples: Samples) -> None:
@@ -362,13 +355,12 @@ class ProfileScorer(LabelScorer):
 
     def explain(self, rows: Rows, codes: Codes) -> Contributions:
         """Log-odds of each feature, times its entry in the row."""
-        X, S = rows.csr, self.sums_
-        made = self._log_odds()
+        X, made = rows.csr, self._log_odds()
         made.make(rows.csr.indices)
-        odds = sp.csr_array((made.weights, S.indices, S.indptr), shape=S.shape)
+        odds = self.sums_.with_values(made.weights)
         found = np.empty((X.nnz, codes.shape[1]))
         for i, part in enumerate(entries_of(X)):
-            said = odds[X.indices[part]].tocsc()[:, codes[i]].toarray()
+            said = odds.take(X.indices[part]).csr().tocsc()[:, codes[i]].toarray()
             found[part] = X.data[part, None] * said
         return Contributions(found, {})
 
@@ -422,11 +414,11 @@ class ProfileScorer(LabelScorer):
     def _totals(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Sums over the features of each label and over the labels of each feature."""
         if self.label_totals_ is None or self.feature_totals_ is None:  # in files of before
-            self._add_up()
+            self._add_up(self.sums_.csr())
         return self.label_totals_, self.feature_totals_
 
-    def _add_up(self) -> None:
-        by_label, by_feature = (self.sums_.sum(axis=axis, dtype=np.float64) for axis in (0, 1))
+    def _add_up(self, sums: sp.csr_array) -> None:
+        by_label, by_feature = (sums.sum(axis=axis, dtype=np.float64) for axis in (0, 1))
         self.label_totals_ = by_label.astype(np.float32)
         self.feature_totals_ = by_feature.astype(np.float32)
 
@@ -434,7 +426,9 @@ class ProfileScorer(LabelScorer):
         return {k: v for k, v in super().__getstate__().items() if k not in ("_odds", "_plain")}
 
     def _check_learnt(self) -> None:
-        data = self.sums_.data
+        if sp.issparse(self.sums_):  # in old files
+            self.sums_ = DeltaRows.of(self.sums_)
+        data = self.sums_.values
         if data.dtype != np.float32 or not (np.isfinite(data).all() and (data >= 0).all()):
             raise ModelFileError("its label profiles are not sums of features")
         tuned = self.feature_weights_
@@ -476,14 +470,14 @@ class _Evidence:
         odds.make(np.arange(S.shape[0]))
         common = np.argsort(odds.full, kind="stable")[np.count_nonzero(odds.full < 0) :]
         full, full_weights = (
-            np.ascontiguousarray(_full_rows(S, values, common).T)
-            for values in (S.data, odds.weights)
+            np.ascontiguousarray(S.with_values(values).take(common).toarray().T)
+            for values in (S.values, odds.weights)
         )
         by_label, by_feature = profiles._totals()
         self._sums = Sums(
-            S.data, full, full_weights, by_label, by_feature, np.float32(by_label.sum())
+            S.values, full, full_weights, by_label, by_feature, np.float32(by_label.sum())
         )
-        said = (np.diff(S.indptr) <= max(_COMMON, S.shape[1] // _FULL))[X.indices]
+        said = (np.diff(S.starts) <= max(_COMMON, S.shape[1] // _FULL))[X.indices]
         indptr = np.append(0, np.cumsum(said))[X.indptr]
         self._rare = sp.csr_array((X.data[said], X.indices[said], indptr), shape=X.shape)
 
@@ -510,11 +504,3 @@ class _Evidence:
             (scores, found), evidence,
         )  # fmt: skip
         return part, found, evidence
-
-
-def _full_rows(
-    sums: sp.csr_array, values: NDArray[np.float32], features: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return the values of some features, zeros included; shape (features, labels)."""
-    rows = sp.csr_array((values, sums.indices, sums.indptr), shape=sums.shape)[features]
-    return rows.toarray()

@@ -73,6 +73,22 @@ class Said(NamedTuple):
         """Some of the rows."""
         return Said(*(array[rows] for array in self))
 
+    def narrowed(self) -> Said:
+        """The same in fewer bytes, for a file: smaller types, no cosines behind the last known one."""
+        asked = np.flatnonzero((self.near >= 0).any(axis=0))
+        near = np.ascontiguousarray(self.near[:, : asked[-1] + 1 if asked.size else 0])
+        return self._replace(codes=_narrow(self.codes), counts=_narrow(self.counts), near=near)
+
+    def widened(self) -> Said:
+        """What was narrowed, as it was."""
+        codes, counts = (
+            array.astype(np.int32) if array.dtype.name in ("int8", "int16") else array
+            for array in (self.codes, self.counts)
+        )
+        missing = max(_KEPT - self.near.shape[1], 0)
+        near = np.pad(self.near, [(0, 0), (0, missing)], constant_values=-1)
+        return self._replace(codes=codes, counts=counts, near=near)
+
     def followed_by(self, more: Said) -> Said:
         """Rows of both."""
         pairs: Any = zip(self, more, strict=True)
@@ -206,14 +222,14 @@ class Reservoir:
             "labels": samples.codes,
             "starts": samples.starts,
             "n_classes": samples.n_classes,
-            **self.said._asdict(),
+            **self.said.narrowed()._asdict(),
         }
 
     @classmethod
     def _from_state(cls, values: dict[str, Any]) -> Self:
         names = ("size", "n_seen", "labels", "starts", "n_classes")
         size, n_seen, labels, starts, n_classes = (values[name] for name in names)
-        said = Said(*(values[name] for name in Said._fields))
+        said = Said(*(values[name] for name in Said._fields)).widened()
         counts = (size, n_seen, n_classes)
         fits = len(values) == len(names) + len(said) and all(
             type(count) is int and 0 <= count < 1 << 48 for count in counts
@@ -229,6 +245,13 @@ class Reservoir:
             raise ModelFileError("its validation rows have no labels")
         samples = Samples(np.empty((n_rows, 0)), labels, n_classes, None, starts)
         return cls(size, n_seen, said, samples)
+
+
+def _narrow(numbers: NDArray[np.int32]) -> NDArray:
+    """The same whole numbers in the smallest type that holds them."""
+    least, most = numbers.min(initial=0), numbers.max(initial=0)
+    fits = (t for t in (np.int8, np.int16) if np.iinfo(t).min <= least and most <= np.iinfo(t).max)
+    return numbers.astype(next(fits, np.int32))
 
 
 def _are_lines(said: Said, n_classes: int) -> bool:

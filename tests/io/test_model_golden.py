@@ -76,13 +76,14 @@ def test_a_model_fitted_anew_answers_as_of_late(name):
 
 
 @pytest.mark.parametrize("name", [name for number, name in FILES if number == FORMAT])
-def test_the_sizes_of_its_parts_are_those_of_its_arrays(name):
-    folder = GOLDEN / f"format{FORMAT}" / name
-    n_bytes = sum(entry.nbytes for entry in read_manifest(folder).arrays.values())
+def test_the_sizes_of_its_parts_are_those_of_its_arrays(name, tmp_path):
+    model = load(GOLDEN / f"format{FORMAT}" / name)
+    model.save(tmp_path / "m")  # as parts are written now, which may be shorter
+    n_bytes = sum(entry.nbytes for entry in read_manifest(tmp_path / "m").arrays.values())
     # An array that is the same in two parts is written once and counts in both.
-    assert n_bytes <= outline(load(folder)).n_bytes < 1.5 * n_bytes
+    assert n_bytes <= outline(load(tmp_path / "m")).n_bytes < 1.5 * n_bytes
     if name.startswith("baseline_"):
-        assert outline(load(folder)).n_bytes == n_bytes
+        assert outline(load(tmp_path / "m")).n_bytes == n_bytes
 
 
 @pytest.mark.parametrize(("number", "name"), FILES)

@@ -94,7 +94,8 @@ def test_labels_that_change(several):
         ("counts", lambda a: a - 2),
         ("scores", lambda a: a * np.float32(np.nan)),
         ("scores", lambda a: a[:, :-1]),
-        ("near", lambda a: a - 5),
+        ("near", lambda a: np.full((6, 3), 5, dtype=np.float32)),
+        ("near", lambda a: np.zeros((6, K + 1), dtype=np.float32)),
         ("weight", lambda a: -a),
         ("keys", lambda a: a[1:]),
         ("labels", lambda a: a + 50),
@@ -155,7 +156,7 @@ def test_many_updates_keep_the_size_and_the_bits(stream, tmp_path):
     later = np.setdiff1d(np.arange(y.size), first)
     model = LocoleClassifier(factors=False, nearest=False).fit(X[first], y[first])
     twin, vectors = copy.copy(model), model.embedding_.rows(np.arange(36))
-    sums = model.scorer_["profiles"].sums_[:, [3]].toarray()
+    sums = model.scorer_["profiles"].sums_.toarray()[:, 3]
     for number, rows in enumerate(np.array_split(later[y[later] != 3], 20)):
         for each in (model, twin):
             each.partial_fit(X[rows], y[rows])
@@ -171,7 +172,7 @@ def test_many_updates_keep_the_size_and_the_bits(stream, tmp_path):
     assert reservoir.n_rows <= 2000
     # nothing of a label that had no rows has moved
     np.testing.assert_array_equal(model.embedding_.rows(np.arange(36))[:, :36], vectors)
-    np.testing.assert_array_equal(model.scorer_["profiles"].sums_[:, [3]].toarray(), sums)
+    np.testing.assert_array_equal(model.scorer_["profiles"].sums_.toarray()[:, 3], sums)
 
 
 def test_a_model_without_a_reservoir_keeps_its_weights(stream):
