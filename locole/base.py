@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
 from locole.atomic import of_one_moment
 from locole.calibration import Marginals, Threshold
-from locole.confidence import ConfidentAnswers, with_rejected
+from locole.confidence import ConfidentAnswers, check_answers, with_rejected
 from locole.decoders.choose import checked_k
 from locole.dense_rows import DenseRows, PairedRows, in_float32
 from locole.exceptions import LocoleError, LocoleWarning, ModelFileError
@@ -305,9 +305,8 @@ class LabelClassifier(ConfidentAnswers, SavedEstimator, ClassifierMixin, BaseEst
             unless ``fit`` was given a dense one. Every row has at least one label; how many more is
             decided as `locole.calibration.Marginals` says.
         """
-        if average not in ("samples", "micro", "macro"):
-            raise LocoleError(f"average must be 'samples', 'micro' or 'macro', not {average!r}.")
         asked = min_proba is not None or max_error is not None
+        check_answers(self.multilabel_ is not None, asked, reject_label, average)
         least = self._least_proba(min_proba, max_error) if asked else None
         if self.multilabel_ is not None:
             return self._predict_sets(X, least, average)

@@ -20,7 +20,7 @@ from locole.parameters import PROPORTION, SWITCH, check_values, one_of
 from locole.samples import Rows, Samples, checked_weight, take
 from locole.scoring.base import Codes, Contributions, ValidationScores
 
-__all__ = ["ConfidentAnswers", "with_rejected"]
+__all__ = ["ConfidentAnswers", "check_answers", "with_rejected"]
 
 # Best labels of a validation row that are looked at.
 _DEPTH = 64
@@ -385,6 +385,35 @@ class ConfidentAnswers:
         if code < 0:
             raise LocoleError(f"the model does not know the label {label!r}.")
         return code
+
+
+def check_answers(has_several: bool, is_held_back: bool, reject_label: Any, average: str) -> None:
+    """Refuse options of `predict` that would have no effect.
+
+    Examples
+    --------
+    >>> check_answers(False, False, None, "macro")
+    Traceback (most recent call last):
+    locole.exceptions.LocoleError: average='macro' is for models of several labels: leave it out.
+    """
+    if average not in ("samples", "micro", "macro"):
+        raise LocoleError(f"average must be 'samples', 'micro' or 'macro', not {average!r}.")
+    if average != "samples" and not has_several:
+        raise LocoleError(f"average={average!r} is for models of several labels: leave it out.")
+    if average != "samples" and is_held_back:
+        raise LocoleError(
+            f"average={average!r} chooses fitted thresholds, and min_proba replaces them: give one of "
+            "the two."
+        )
+    if reject_label is not None and has_several:
+        raise LocoleError(
+            "reject_label is for one label for each row: of several, those that are held back are just "
+            "missing."
+        )
+    if reject_label is not None and not is_held_back:
+        raise LocoleError(
+            "reject_label stands for answers that are held back: give min_proba or max_error too."
+        )
 
 
 def with_rejected(labels: NDArray, is_given: NDArray[np.bool_], reject_label: Any) -> NDArray:

@@ -323,3 +323,16 @@ def test_validation_rows_are_the_last_of_each_label():
     assert_same_bits(first, again)
     assert np.unique(first).size == 200
     assert np.intersect1d(first, other).size < 60
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"average": "macro"}, "average='macro' is for models of several labels"),
+        ({"average": "most"}, "average must be 'samples', 'micro' or 'macro'"),
+        ({"reject_label": "?"}, "give min_proba or max_error too"),
+    ],
+)
+def test_options_without_effect_are_refused(topics, options, message):
+    with pytest.raises(LocoleError, match=message):
+        topics.predict(TOPICS.X_test[:2], **options)

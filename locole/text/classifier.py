@@ -19,6 +19,7 @@ from locole.base import LabelClassifier
 from locole.calibration import Calibration, Threshold
 from locole.calibration.conformal import Method
 from locole.classifier import LocoleClassifier
+from locole.confidence import check_answers
 from locole.dense_rows import PairedRows
 from locole.exceptions import LocoleError, ModelFileError
 from locole.explanations import Explanations
@@ -237,7 +238,9 @@ class TextClassifier(LivingTexts, SavedEstimator, ClassifierMixin, BaseEstimator
         """
         check_is_fitted(self)
         is_asked = min_proba is not None or max_error is not None
-        if not is_asked and getattr(self.classifier_, "multilabel_", None) is None:
+        has_several = getattr(self.classifier_, "multilabel_", None) is not None
+        check_answers(has_several, is_asked, reject_label, average)
+        if not (is_asked or has_several):
             # A classifier of somebody else's may know nothing of the other parameters.
             return self.predict_topk(texts, k=1)[0][:, 0]
         asked = {
