@@ -37,7 +37,8 @@ def inspect(
     loaded = load(model, verify=True if verify else "auto")
     found = _description(model, manifest, loaded)
     if json:
-        print_json({**found, "parts": found["parts"].to_dict()})
+        made_by = {name: _decoded(note) for name, note in manifest.made_by.items()}
+        print_json({**found, "made_by": made_by, "parts": found["parts"].to_dict()})
     else:
         _print(found)
 
@@ -64,6 +65,17 @@ def _description(path: str, manifest: Any, model: Any) -> dict[str, Any]:
             for name, entry in manifest.arrays.items()
         },
     }
+
+
+def _decoded(note: str) -> Any:
+    """A note, or the object that it is as JSON; whoever made a file wrote it."""
+    from json import loads
+
+    try:
+        found = loads(note)
+    except (ValueError, RecursionError):
+        return note
+    return found if isinstance(found, dict) else note
 
 
 def _journal(model: Any) -> dict[str, Any]:

@@ -129,6 +129,11 @@ def train_model(
         warn(
             f"{batch.is_empty.sum():,} of {len(batch):,} texts are empty: they say nothing of labels."
         )
+    if reading.label_separator is not None and not _some_have_several(labels):
+        warn(
+            f"no row of {path} has more than one label: is {reading.label_separator!r} what separates "
+            "them?"
+        )
     if not isinstance(rows, list):
         if encoder is not None:
             raise LocoleError(f"--encoder is for texts, and {path} has numbers: leave it out.")
@@ -216,6 +221,12 @@ def _counts(rows: Any, labels: Any) -> dict[str, int]:
     if not is_text:
         counts["features"] = rows.shape[1]
     return {**counts, "labels": _n_labels(labels)}
+
+
+def _some_have_several(labels: Any) -> bool:
+    """Whether a row has more than one label."""
+    sets = label_sets(labels)
+    return sets is not None and bool((np.diff(sets.starts) > 1).any())
 
 
 def _n_labels(labels: Any) -> int:

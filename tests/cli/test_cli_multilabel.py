@@ -52,6 +52,14 @@ def within(tagged, monkeypatch):
     monkeypatch.chdir(tagged)
 
 
+def test_a_separator_that_separates_nothing_is_a_warning(run):
+    done = run("fit", "train.tsv", "-o", "wrong", "--label-separator", ";", "-j", "1")
+    assert done.code == 0
+    assert "no row of train.tsv has more than one label: is ';' what separates them?" in done.err
+    note = run("inspect", "wrong", "--json").json["made_by"]["reading"]
+    assert note == {"format": "tsv", "label_separator": ";"}
+
+
 def test_figures_are_those_of_the_library(run):
     found = run("evaluate", "model", "test.tsv", "--json").json
     texts, sets = load_texts("test.tsv", label_separator="|")
