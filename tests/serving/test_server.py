@@ -26,19 +26,19 @@ def test_a_server_answers_logs_and_ends_in_order(models, texts):
         assert [one["id"] for one in listed] == ["animals", "n.2"]
         # A request that is under way is answered before the end.
         found = []
-        asked = {"texts": texts * 3, "explain": 2}
+        asked = {"texts": texts * 25, "explain": 2}  # so many that it takes a while
 
         def ask():
             found.append(client.post("/api/models/animals/predict-batch", json=asked, timeout=60))
 
         thread = threading.Thread(target=ask)
         thread.start()
-        while "locole_waiting_rows 120.0" not in httpx.get(f"{server.url}/metrics").text:
+        while "locole_waiting_rows 1000.0" not in client.get("/metrics").text:
             assert thread.is_alive()
         server.process.send_signal(signal.SIGTERM)
         thread.join()
     assert found[0].status_code == 200
-    assert len(found[0].json()["results"]) == 120
+    assert len(found[0].json()["results"]) == 1000
     assert server.end() == 0
     assert server.log[-1]["event"] == "ended"
     asked = [line["route"] for line in server.log if line["event"] == "request"]
