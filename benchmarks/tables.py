@@ -706,6 +706,30 @@ def calibration(record: dict[str, Any]) -> str:
     return markdown(head, rows)
 
 
+def calibration_parts(record: dict[str, Any]) -> str:
+    """Calibration on parts of the training rows and on the test rows of one set."""
+    head = ["predicted rows", "accuracy", "calibration error, %", "of perfect ones"]
+    head += ["confidence − accuracy, points", "least and most"]
+    test = [r for r in record["runs"] if r["data"] == "clinc150"]
+    named = [(f"training part, sixth {number + 1}", number) for number in range(6)]
+    groups = [(name, [r for r in record.get("parts", []) if r["part"] == n]) for name, n in named]
+    rows = []
+    for name, runs in [*groups, ("test part", test)]:
+        bias = [100 * r.get("bias", 0.0) for r in runs]
+        if bias:
+            rows.append(
+                [
+                    name,
+                    f"{statistics.mean(r['accuracy'] for r in runs):.1%}",
+                    _percents(r["ece"] for r in runs),
+                    f"{100 * statistics.mean(r['perfect_ece'] for r in runs):.1f}",
+                    f"{statistics.mean(bias):+.1f}",
+                    f"{min(bias):+.1f}, {max(bias):+.1f}",
+                ]
+            )
+    return markdown(head, rows)
+
+
 def calibration_splits(record: dict[str, Any]) -> str:
     """Guarantees over random splits of the test rows into rows to calibrate with and others."""
     levels = (0.8, 0.9, 0.95)
@@ -795,6 +819,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "study_dims": ("study.json", study_dims),
     "study_families": ("study.json", study_families),
     "calibration": ("calibration.json", calibration),
+    "calibration_parts": ("calibration.json", calibration_parts),
     "calibration_splits": ("calibration.json", calibration_splits),
     "calibration_sets": ("calibration.json", calibration_sets),
     "calibration_costs": ("calibration.json", calibration_costs),
