@@ -282,6 +282,19 @@ def multilabel_study(record: dict[str, Any]) -> str:
     return markdown(head, _by_set(record["runs"], head, row))
 
 
+def dense_study(record: dict[str, Any]) -> str:
+    """Dense rows: what stands beside prototypes, on rows of the training part."""
+    head = ["beside prototypes", "accuracy", "of each sixth", "CPU s"]
+
+    def row(r: dict[str, Any]) -> list[str]:
+        found = r["accuracy"]
+        each = ", ".join(f"{100 * right:.1f}" for right in found)
+        name = r["variant"].replace("prototypes", "nothing")
+        return [name, f"{100 * sum(found) / len(found):.2f}%", each, f"{r['cpu_s']:.1f}"]
+
+    return markdown(head, [row(r) for r in record["runs"]])
+
+
 def _spread(r: dict[str, Any], name: str, factor: float, form: str) -> str:
     """A figure, with its standard deviation where it is the mean over several seeds."""
     shown = f"{factor * r[name]:{form}}"
@@ -824,6 +837,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "calibration_sets": ("calibration.json", calibration_sets),
     "calibration_costs": ("calibration.json", calibration_costs),
     "dense": ("dense.json", dense),
+    "dense_study": ("dense_study.json", dense_study),
     "index": ("index.json", index),
     "label_texts": ("names.json", label_texts),
     "updates": ("growing.json", updates),

@@ -68,7 +68,8 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
         likelihood on up to 4,000 validation rows, which they learn afterwards; ``choice_`` says what
         came out. With fewer than 1,000 rows or 257 features it is the elastic net alone. Dense rows, 32
         to 8,192 numbers of either sign such as sentence embeddings, get prototypes of labels instead
-        (`locole.scoring.PrototypeScorer`).
+        (`locole.scoring.PrototypeScorer`) and, with many rows for each label, a kernel regression for
+        each (`locole.scoring.LocalKernelScorer`).
     decoder : str or Decoder
         ``"auto"`` picks the fastest exact one; see `locole.decoders.decode`.
     random_state : int, RandomState instance or None
@@ -92,8 +93,8 @@ class LocoleClassifier(LivingLabels, LabelClassifier):
     nearest : bool or "auto"
         Whether the eight best labels of a row are reranked by the cosine similarity of the nearest
         training row of each (`locole.scoring.NearestScorer`), which keeps training rows in the model.
-        ``"auto"``: in an ensemble, if it puts more validation rows right. Needs 1,000 rows and 257
-        features.
+        ``"auto"``: in an ensemble, if it puts more validation rows right; not for dense rows. Needs
+        1,000 rows and 257 features. False also leaves out the kernel regression, which keeps rows.
     scorers : sequence of LabelScorer
         More scorers for the ensemble.
     label_features : LabelFeatures, optional

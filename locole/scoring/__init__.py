@@ -3,6 +3,7 @@
 from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
+from locole.scoring.local_kernel import LocalKernelScorer
 from locole.scoring.name_vectors import NameVectorScorer
 from locole.scoring.names import NameScorer
 from locole.scoring.nearest import NearestScorer
@@ -15,6 +16,7 @@ __all__ = [
     "Ensemble",
     "FactorScorer",
     "LabelScorer",
+    "LocalKernelScorer",
     "NameScorer",
     "NameVectorScorer",
     "NearestScorer",

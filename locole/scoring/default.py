@@ -32,6 +32,7 @@ from locole.samples import Samples, spare_rows
 from locole.scoring.base import LabelScorer
 from locole.scoring.ensemble import Ensemble
 from locole.scoring.factors import FactorScorer
+from locole.scoring.local_kernel import LocalKernelScorer
 from locole.scoring.network import NetworkScorer
 from locole.scoring.profiles import ProfileScorer, suit_profiles
 from locole.scoring.prototypes import PrototypeScorer
@@ -70,10 +71,10 @@ _MIN_NUMBERS, _MOST_NUMBERS, _MOSTLY = 32, 8_192, 0.5
 _MIN_PAIRED = 50
 # Fewer of them are the prototypes' alone: there are too few rows to fit a weight to.
 _FEW_DENSE_ROWS = 200
-# With so many rows for each label, dense rows are seen in two views, which needs no choice of a ridge,
-# and the best labels are reranked by their nearest rows: on clinc150 by MiniLM each gains a tenth of a
-# point. With few rows for each label, two views lose a point (docs/research/dense.md). Rows up to which
-# they are kept.
+# With so many rows for each label, dense rows are seen in two views, which needs no choice of a ridge
+# and gains a tenth of a point on clinc150 by MiniLM. There a kernel regression for each label, which
+# keeps the rows, gains three. With few rows for each label, two views lose a point
+# (docs/research/dense.md). Rows up to which they are kept.
 _ROWS_PER_LABEL, _RIDGE, _ROWS_TO_KEEP = 20, 0.3, 100_000
 # Outputs of a model that starts with partial_fit: room for 262,144 labels.
 _GROWING_DIM = 512
@@ -212,10 +213,12 @@ class Plan(NamedTuple):
         prototypes = self._prototype_scorer(samples)
         if not self.scorers and (growing or samples.n_positive < _MIN_ROWS):
             return prototypes
-        is_reranked = _is_well_known(samples) and samples.n_rows <= _ROWS_TO_KEEP
+        is_small = _is_well_known(samples) and samples.n_rows <= _ROWS_TO_KEEP
+        keeps_rows = is_small and self.nearest is not False
+        kernel = [LocalKernelScorer(n_jobs=self.n_jobs)] if keeps_rows else []
         return Ensemble(
-            [prototypes, *self.scorers],
-            nearest=is_reranked if self.nearest == "auto" else self.nearest,
+            [prototypes, *kernel, *self.scorers],
+            nearest=self.nearest is True,
             n_validation=_VALIDATION,
             engine=self.engine,
             random_state=self.seed,

@@ -75,12 +75,12 @@ class LabelTable(NamedTuple):
         scores = np.full((len(points), wanted), -np.inf, dtype=np.float32)
         codes = np.full((len(points), wanted), -1, dtype=np.int64)
         for part in slices(self.n_classes, _BLOCK_LABELS):
-            push_rows(self.take(part)._rough(points), part.start, _EVERY_COLUMN, scores, codes)
+            push_rows(self.take(part).rough(points), part.start, _EVERY_COLUMN, scores, codes)
         exact = self.products_at(points, codes)
         order = np.lexsort((codes, -exact), axis=1)[:, :k]
         return np.take_along_axis(codes, order, 1), np.take_along_axis(exact, order, 1)
 
-    def _rough(self, points: NDArray[np.float32]) -> NDArray[np.float32]:
+    def rough(self, points: NDArray[np.float32]) -> NDArray[np.float32]:
         """Products with all labels, in single precision."""
         if len(points) > _FEW_POINTS:
             return points @ self.unpacked().T

@@ -27,6 +27,7 @@ from locole.scoring import (
     Ensemble,
     FactorScorer,
     LabelScorer,
+    LocalKernelScorer,
     NameScorer,
     NameVectorScorer,
     NearestScorer,
@@ -122,6 +123,7 @@ SCORERS: dict[str, LabelScorer] = {
     "prototypes": PrototypeScorer(),
     "prototypes without whitening": PrototypeScorer(ridge=None, epochs=1),
     "prototypes in two views": PrototypeScorer(ridge=0.3, views=2, epochs=2),
+    "local kernel": LocalKernelScorer(),
     "names": NameScorer(NAMES),
     "names in other terms": NameScorer(NAMES @ TERMS, feature_terms=TERMS),
     "name vectors": NameVectorScorer(NAMES.toarray()),
@@ -130,6 +132,9 @@ SCORERS: dict[str, LabelScorer] = {
     "reranked ensemble": several(nearest=True),
     "dense ensemble": Ensemble([PrototypeScorer(), ConstantScorer()], nearest=False),
     "reranked dense ensemble": Ensemble([PrototypeScorer(ridge=0.3, views=2)], nearest=True),
+    "dense ensemble with a local kernel": Ensemble(
+        [PrototypeScorer(ridge=0.3, views=2), LocalKernelScorer()], nearest=False
+    ),
     "ensemble with names": Ensemble([vectors("elastic_net"), NameScorer(NAMES)], nearest=False),
     "ensemble of one": Ensemble([vectors("elastic_net")], nearest=False),
     "ensemble in an ensemble": Ensemble([several(nearest=True), ConstantScorer()], nearest=False),
@@ -453,7 +458,7 @@ def test_merged_and_retired_as_by_a_fit_to_changed_rows(name):
 def test_more_features(scorer):
     parts = getattr(scorer, "scorers_", [scorer])
     assert scorer.grows is not any(
-        isinstance(part, PrototypeScorer | NameVectorScorer) for part in parts
+        isinstance(part, PrototypeScorer | LocalKernelScorer | NameVectorScorer) for part in parts
     )
     if not scorer.grows:
         with pytest.raises(LocoleError, match="cannot take more features"):

@@ -99,6 +99,17 @@ def dense(n_classes: int = 12, *, n_samples: int = 240, n_features: int = 24) ->
 
 
 @cache
+def dense_groups(n_classes: int = 24, *, n_samples: int = 1060, n_features: int = 32) -> Data:
+    """Noisy copies of one of two random vectors for each label, which no linear score tells apart."""
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((2, n_classes, n_features))
+    places = np.arange(n_samples + 24)
+    X = centres[places // n_classes % 2, places % n_classes]
+    X = X + 1.2 * rng.standard_normal(X.shape)
+    return Data(X[:n_samples], 10 * (places % n_classes)[:n_samples], X[n_samples:])
+
+
+@cache
 def words(
     n_classes: int,
     *,
@@ -385,6 +396,9 @@ CASES: dict[str, Case] = {
     ),
     "default_dense_grown": Case(
         partial(classifier, "auto", None), partial(dense, 32, n_samples=1160, n_features=36), grown
+    ),
+    "default_dense_kernel": Case(
+        partial(classifier, "auto", None), dense_groups, has_all_scores=True
     ),
     "default_paired": Case(partial(classifier, nearest=False), paired, has_all_scores=True),
     "default_many_labels": Case(

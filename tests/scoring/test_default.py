@@ -239,13 +239,17 @@ def test_dense_rows_are_for_prototypes(form):
 
 @pytest.mark.parametrize(("n_classes", "is_known"), [(50, True), (100, False)])
 def test_dense_rows_of_well_known_labels(n_classes, is_known):
-    """Two views and nearest rows need many rows for each label."""
+    """Two views and a local kernel need many rows for each label."""
     rows, labels = dense_rows(1100, n_classes=n_classes)
     classifier = LocoleClassifier().fit(rows, labels)
     scorer = classifier.scorer_["prototypes"]
     assert scorer.vectors_.shape[1] == (80 if is_known else 40)
-    assert (classifier.scorer_.reranker_ is not None) is is_known
-    assert LocoleClassifier(nearest=False).fit(rows, labels).scorer_.reranker_ is None
+    assert ("local kernel" in classifier.choice_["sources"]) is is_known
+    assert classifier.scorer_.reranker_ is None
+    without = LocoleClassifier(nearest=False).fit(rows, labels)
+    assert list(without.choice_["sources"]) == ["prototypes"]
+    near = LocoleClassifier(nearest=True).fit(rows, labels)
+    assert near.scorer_.reranker_ is not None
     new, new_labels = dense_rows(2200, n_classes=n_classes)
     assert classifier.score(new[1100:], new_labels[1100:]) > 0.9
 
