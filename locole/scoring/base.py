@@ -125,6 +125,11 @@ class LabelScorer(SavedEstimator, BaseEstimator, ABC):
         return None
 
     @property
+    def has_text(self) -> NDArray[np.bool_]:
+        """Of which labels it can say anything without a row of theirs."""
+        return np.full(self.n_classes, self.answers_unseen)
+
+    @property
     def n_beside(self) -> int | None:
         """Dense numbers beside each row; None for a scorer that looks at one kind of features only."""
         return None

@@ -24,6 +24,7 @@ from locole.scoring.frequencies import FrequencyWeights, rows_of_labels
 from locole.scoring.nearest import RERANKED, Evidence, NearestScorer
 from locole.scoring.reservoir import Reservoir, Said, row_keys
 from locole.scoring.trial import Trial, divided, whole_names
+from locole.scoring.unseen import UnseenCalibration
 from locole.scoring.weighted_sum import WeightedSum
 
 __all__ = ["Ensemble"]
@@ -92,6 +93,8 @@ class Ensemble(WeightedSum):
         What reranks the best eight labels, if anything does.
     frequencies_ : FrequencyWeights or None
         Factors of the weights by how many rows a label has; None in old files.
+    unseen_ : UnseenCalibration or None
+        What makes scores of labels without rows comparable, if a scorer can answer these.
     reservoir_ : Reservoir or None
         What the scorers said of rows before they learnt these; None in old files.
     choice_ : dict
@@ -120,6 +123,7 @@ class Ensemble(WeightedSum):
         "choice_": dict,
         "reservoir_": (Reservoir, type(None)),
         "frequencies_": (FrequencyWeights, type(None)),
+        "unseen_": (UnseenCalibration, type(None)),
     }
     reservoir_: Reservoir | None
     _parameter_constraints: ClassVar = {
@@ -177,6 +181,8 @@ class Ensemble(WeightedSum):
             sums = trial.by_scorer(self.scorers_, weights)
             self.frequencies_ = FrequencyWeights(counts, sums.curves())
             totals = sums.totals(self.frequencies_.curves)
+            self.unseen_ = self._unseen_calibration(sums, totals, samples)
+            totals = self._calibrated(sums, totals)
             self.choice_ = trial.choice(weights, totals, also=lost)
             ranked = trial.ranked(totals)
             self.reranker_, ranked, nearest = self._reranker(trial, ranked, train, samples)
@@ -374,7 +380,32 @@ class Ensemble(WeightedSum):
     def _totals(self, whole: Trial) -> NDArray[np.float64]:
         """Scores of the candidates of a trial, without a reranker."""
         curves = None if self.frequencies_ is None else self.frequencies_.curves
-        return whole.times(self.weights_).totals(curves)
+        return self._calibrated(whole, whole.times(self.weights_).totals(curves))
+
+    def _calibrated(self, trial: Trial, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of the candidates of a trial, with those of labels without rows calibrated."""
+        if self.unseen_ is None:
+            return totals
+        valid = np.where(trial.valid, totals, -np.inf)
+        return self.unseen_.applied(valid, self._are_unseen(trial))
+
+    def _are_unseen(self, trial: Trial) -> NDArray[np.bool_]:
+        """Which candidates have a text, but no rows that had been learnt."""
+        return self._has_text[trial.codes] & (trial.counts == 0)
+
+    def _unseen_calibration(
+        self, trial: Trial, totals: NDArray[np.float64], samples: Samples
+    ) -> UnseenCalibration | None:
+        """Calibration of labels without rows, if a scorer can answer these and validation rows tell."""
+        has_text, known = self._has_text, self.frequencies_
+        if known is None or not has_text.any():
+            return None
+        counts = (known.rows, rows_of_labels(samples))
+        now, later = (int((has_text & (rows == 0)).sum()) for rows in counts)
+        return UnseenCalibration.fit(
+            totals, trial.right, trial.valid, self._are_unseen(trial),
+            competing=(now, later), sample_weight=trial.validation.weight,
+        )  # fmt: skip
 
     def _fit_weights(self, reservoir: Reservoir) -> None:
         """Fit weights, and the curve of the reranker, to the reservoir."""
@@ -467,6 +498,7 @@ class Ensemble(WeightedSum):
             and len({part.n_beside for part in parts} - {None}) <= 1
         )
         frequencies, reservoir = self.frequencies_, self.reservoir_
+        fits = fits and (self.unseen_ is None or frequencies is not None)
         if frequencies is not None:
             curves = frequencies.curves
             fits = fits and frequencies.rows.size == self.n_classes

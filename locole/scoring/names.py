@@ -17,8 +17,10 @@ from locole.parallel.blocks import slices
 from locole.samples import LARGEST, Rows, Samples
 from locole.scoring.base import Codes, Contributions, LabelScorer, best_of, entries_of
 
-__all__ = ["NameScorer"]
+__all__ = ["UNSEEN", "NameScorer"]
 
+#: What a label gets for having no rows, among explanations.
+UNSEEN = "label without rows"
 # Rows whose scores of all labels exist at a time.
 _BLOCK_ROWS = 64
 _ANY_MATRIX = [None, sp.csr_array, sp.csr_matrix]
@@ -233,7 +235,7 @@ class NameScorer(LabelScorer):
             else:
                 said = texts[features].toarray()
             found[part] = X.data[part, None] * said * factor[codes[i]]
-        return Contributions(found, {"label without rows": more[codes]})
+        return Contributions(found, {UNSEEN: more[codes]})
 
     def _similar(self, rows: Rows) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Blocks of rows, and their similarities to all labels."""

@@ -15,8 +15,10 @@ from locole.parallel.blocks import slices
 from locole.samples import Rows, take
 from locole.scoring.base import Codes, Contributions, LabelScorer, best_of
 from locole.scoring.frequencies import FrequencyWeights
+from locole.scoring.names import UNSEEN
 from locole.scoring.nearest import RERANKED, NearestScorer
 from locole.scoring.trial import CANDIDATES, repeated
+from locole.scoring.unseen import UnseenCalibration, best_mean
 from locole.sparse_rows import unit_rows
 
 __all__ = ["WeightedSum"]
@@ -32,6 +34,7 @@ class WeightedSum(LabelScorer):
     weights_: list[float]
     reranker_: NearestScorer | None
     frequencies_: FrequencyWeights | None = None
+    unseen_: UnseenCalibration | None = None
     unit_rows: bool
 
     def __getitem__(self, name: str) -> LabelScorer:
@@ -97,10 +100,12 @@ class WeightedSum(LabelScorer):
     def scores_at(self, rows: Rows, codes: Codes) -> NDArray:
         """Weighted sums of these labels, reranked if they are among the best."""
         rows = self._seen(rows)
-        total = sum(
+        total: Any = sum(
             weight.times(scorer.scores_at(rows, codes), codes)
             for scorer, weight in self._speaking()
         )
+        if self.unseen_ is not None:
+            total = self.unseen_.applied(total, self._is_unseen[codes], self._level(rows))
         if self.reranker_ is None:
             return np.asarray(total)
         return self.reranker_.scale_ * total + self._said_by_nearest(rows, codes)
@@ -111,6 +116,8 @@ class WeightedSum(LabelScorer):
         total = np.zeros((len(rows), self.n_classes))
         for scorer, weight in self._speaking():
             total += weight.times(scorer.all_scores(rows), slice(None))
+        if self.unseen_ is not None:
+            total = self.unseen_.applied(total, self._is_unseen)
         if self.reranker_ is None:
             return total
         best, scores = best_of(total, min(RERANKED, self.n_classes))
@@ -135,11 +142,17 @@ class WeightedSum(LabelScorer):
             for scorer, weight in self._speaking()
         ]
         total = reduce(Contributions.plus, parts)
+        if self.unseen_ is not None:
+            is_unseen = self._is_unseen[codes]
+            total = total.weighed(self.unseen_.factors(is_unseen), rows.csr)
+            total = total.plus(
+                _others(total, UNSEEN, self.unseen_.added(is_unseen, self._level(rows)))
+            )
         if self.reranker_ is None:
             return total
         total = total.times(self.reranker_.scale_)
         said = self._said_by_nearest(rows, codes)
-        return total.plus(Contributions(np.zeros_like(total.features), {NearestScorer.name: said}))
+        return total.plus(_others(total, NearestScorer.name, said))
 
     def _seen(self, rows: Rows) -> Rows:
         """Rows as the scorers are given them."""
@@ -159,15 +172,38 @@ class WeightedSum(LabelScorer):
             known = self.frequencies_
             yield scorer, _Weight(weight, None if known is None else known.of(i))
 
+    @property
+    def _has_text(self) -> NDArray[np.bool_]:
+        """Of which labels a scorer can say anything without a row of theirs."""
+        return np.logical_or.reduce([scorer.has_text for scorer in self.scorers_])
+
+    @property
+    def _is_unseen(self) -> NDArray[np.bool_]:
+        """Which labels have a text, but no rows."""
+        known: Any = self.frequencies_
+        return self._has_text & (known.rows == 0)
+
+    def _level(self, rows: Rows) -> NDArray[np.float64]:
+        """Mean of the best scores of labels with rows."""
+        codes, totals = self._candidates(rows, min(CANDIDATES, self.n_classes))
+        return best_mean(totals, self._is_unseen[codes])
+
     def _best(self, rows: Rows, k: int) -> tuple[Codes, NDArray]:
         """Best labels by the weighted sum, among the candidates of all scorers."""
-        speaking = [pair for pair in self._speaking() if not pair[0].is_silent(rows)]
-        speaking = speaking or list(self._speaking())[:1]
-        (first, weight), *others = speaking
-        if not others and weight.factors is None:
+        speaking = self._heard(rows)
+        if len(speaking) == 1 and speaking[0][1].factors is None and self.unseen_ is None:
+            first, weight = speaking[0]
             codes, scores = first.candidates(rows, k)
             return codes, weight.times(scores.astype(np.float64), codes)
-        wanted = min(max(2 * k, CANDIDATES), self.n_classes)
+        codes, totals = self._candidates(rows, min(max(2 * k, CANDIDATES), self.n_classes))
+        if self.unseen_ is not None:
+            totals = self.unseen_.applied(totals, self._is_unseen[codes])
+        order = np.lexsort((codes, -totals), axis=1)[:, :k]
+        return np.take_along_axis(codes, order, 1), np.take_along_axis(totals, order, 1)
+
+    def _candidates(self, rows: Rows, wanted: int) -> tuple[Codes, NDArray]:
+        """So many labels of each scorer, and their weighted sums: −∞ where one comes again."""
+        (first, weight), *others = speaking = self._heard(rows)
         codes, scores = first.candidates(rows, wanted)
         totals = weight.times(scores, codes)
         for i, (scorer, weight) in enumerate(others, start=1):
@@ -178,8 +214,17 @@ class WeightedSum(LabelScorer):
             totals = np.hstack([totals + weight.times(at, codes), mine])
             codes = np.hstack([codes, own])
         totals[repeated(codes)] = -np.inf
-        order = np.lexsort((codes, -totals), axis=1)[:, :k]
-        return np.take_along_axis(codes, order, 1), np.take_along_axis(totals, order, 1)
+        return codes, totals
+
+    def _heard(self, rows: Rows) -> list[tuple[LabelScorer, _Weight]]:
+        """Scorers that say anything of these rows, or the first one."""
+        speaking = [pair for pair in self._speaking() if not pair[0].is_silent(rows)]
+        return speaking or list(self._speaking())[:1]
+
+
+def _others(total: Contributions, name: str, said: NDArray) -> Contributions:
+    """What is added by nothing of a row."""
+    return Contributions(np.zeros_like(total.features), {name: said})
 
 
 class _Weight(NamedTuple):

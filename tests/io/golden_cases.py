@@ -4,7 +4,7 @@ A golden folder is named after its case, with a word behind if there was a folde
 
 All data is drawn here by `numpy.random.default_rng`, so that every version of locole can fit the same
 models again. Only public methods are used: constructors, ``fit``, ``partial_fit``, ``predict_topk``,
-``decision_function``.
+``decision_function``; one case sets an attribute that would take many rows to fit.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from locole import LocoleClassifier
 from locole.embeddings import Explicit
 from locole.regressors import ElasticNetRegressor, MLPRegressor, SoftmaxRegressor
 from locole.scoring import NameVectorScorer
+from locole.scoring.unseen import UnseenCalibration
 from locole.text import TextClassifier, TextFeatures
 
 #: Every name that a parameter of `LocoleClassifier` has had, newest first.
@@ -514,6 +515,18 @@ CASES["default_label_texts"] = Case(
     named,
     learn=lambda model, data: model.fit(data.X, data.y).add_labels({"n8": "walnut"}),
     k=1,
+)
+
+
+def with_calibration(model: Any, data: Data) -> Any:
+    """As if it had been fitted: that takes 10,000 rows, and a reservoir that is a large file."""
+    model.fit(data.X, data.y)
+    model.classifier_.scorer_.unseen_ = UnseenCalibration(np.array([1.1, 0.8, -0.3, 0.2]))
+    return model
+
+
+CASES["default_label_texts_calibrated"] = Case(
+    label_texts, named, learn=with_calibration, k=2, has_all_scores=True
 )
 
 
