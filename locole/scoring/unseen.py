@@ -63,15 +63,16 @@ class UnseenCalibration:
     ) -> Self | None:
         """Weights under which the right candidates are most likely; None if too few rows tell.
 
-        On validation rows, labels without any row compete with those that were hidden, and are never
-        right. As many as were hidden are discounted by a larger c: later, no label is hidden.
+        On validation rows, n labels without rows compete: those that were hidden, and n' without any row
+        at all, which are never right there. Later only the n' compete. So c is raised by
+        log(n / max(n', n − n')): as if no more than max(n', n − n') had competed.
 
         Parameters
         ----------
         totals, right, valid, is_unseen : arrays of shape (rows, candidates)
             Scores; which candidates are labels of the row, count at all, and have a text but no rows.
         competing : tuple of int
-            Labels without rows now, and later, when all rows have been learnt.
+            n and n', the labels with a text but no rows now, and when all rows have been learnt.
         sample_weight : array of shape (rows,), optional
         """
         if len(right) < _MIN_ROWS or (right & valid & is_unseen).sum() < _MIN_FOUND:
