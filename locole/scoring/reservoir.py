@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from locole.dense_rows import DenseRows, PairedRows
+from locole.dense_rows import PairedRows
 from locole.exceptions import ModelFileError
 from locole.io import saved_as
 from locole.io.trust import check_pointers
 from locole.label_past import Relabelling
-from locole.samples import Samples, take
+from locole.parallel.blocks import slices
+from locole.samples import Samples
 from locole.scoring.base import ValidationScores
 from locole.scoring.nearest import RERANKED, Evidence
 from locole.scoring.trial import Trial
@@ -23,6 +26,8 @@ __all__ = ["Reservoir", "Said", "row_keys"]
 
 # Candidates of a row that are kept: the right ones, and the best others.
 _KEPT = 64
+# Dense rows read at a time.
+_BLOCK_ROWS = 1024
 # Most rows and scorers that a file may ask for.
 _MOST_ROWS, _MOST_SCORERS = 1 << 20, 64
 
@@ -323,20 +328,20 @@ def row_keys(samples: Samples) -> NDArray[np.uint64]:
     >>> bool(a == b), bool(a == c)
     (True, False)
     """
-    X = samples.X
-    keys = np.empty(samples.n_rows, dtype=np.uint64)
-    for row in range(samples.n_rows):
-        digest = hashlib.blake2b(_row_bytes(X, row), digest_size=8).digest()
-        keys[row] = int.from_bytes(digest, "little")
-    return keys
+    rows = (hashlib.blake2b(row, digest_size=8).digest() for row in _rows_as_bytes(samples.X))
+    return np.frombuffer(b"".join(rows), dtype="<u8").astype(np.uint64)
 
 
-def _row_bytes(X: Any, row: int) -> bytes:
+def _rows_as_bytes(X: Any) -> Iterator[bytes]:
+    """The entries of each row: columns and numbers of sparse ones, all numbers of dense ones."""
     if isinstance(X, PairedRows):
-        return _row_bytes(X.sparse, row) + _row_bytes(X.dense, row)
-    if not sp.issparse(X):
-        one = take(X, np.array([row]))
-        return np.asarray(one[:] if isinstance(one, DenseRows) else one, dtype=np.float32).tobytes()
-    part = slice(X.indptr[row], X.indptr[row + 1])
-    entries = X.indices[part].astype(np.int64), X.data[part].astype(np.float32)
-    return b"".join(array.tobytes() for array in entries)
+        for pair in zip(_rows_as_bytes(X.sparse), _rows_as_bytes(X.dense), strict=True):
+            yield b"".join(pair)
+    elif sp.issparse(X):
+        columns, numbers = X.indices.astype(np.int64), X.data.astype(np.float32)
+        for start, stop in itertools.pairwise(X.indptr.tolist()):
+            yield columns[start:stop].tobytes() + numbers[start:stop].tobytes()
+    else:
+        for part in slices(len(X), _BLOCK_ROWS):
+            for row in np.asarray(X[part], dtype=np.float32):
+                yield row.tobytes()
